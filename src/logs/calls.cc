@@ -37,7 +37,7 @@ const Calls& calls_of(Operation operation) {
   return i < all.size() ? all[i] : none;
 }
 
-// The calls that return the error, most likely first: for messages that name no call.
+// The calls that return the error, most likely first. Used for messages that name no call.
 Calls calls_by_error(int error) {
   switch (error) {
     case ENOSPC:
@@ -96,7 +96,7 @@ bool can_return(std::string_view call, int error) {
       one_of({"connect", "accept", "accept4", "bind", "listen", "sendto", "sendmsg", "recvfrom", "recvmsg", "socket"});
   switch (error) {
     case EMFILE:
-    case ENFILE:  // only calls that create a descriptor
+    case ENFILE:  // only calls that create a descriptor return it
       return one_of({"openat", "open", "creat", "accept", "accept4", "socket", "pipe", "pipe2", "dup", "epoll_create1",
                      "eventfd2", "memfd_create", "inotify_init1", "mmap", "execve"});
     case ENOSPC:
@@ -129,14 +129,14 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   Calls by_error = calls_by_error(error);
   const Calls& by_word = calls_of(operation);
   if (by_word.empty()) return by_error;
-  if (operation == Operation::lock) return by_word;  // EAGAIN of a lock comes from these calls only
-  // First the calls that both the operation and the error suggest, then the other calls of the operation, and then
-  // those of the error: "save" may have failed in its open.
+  if (operation == Operation::lock) return by_word;  // only these calls return EAGAIN for a lock
+  // First the calls that both the operation and the error suggest, then the other calls of the operation, then those of
+  // the error: the word "save" may mean that opening the file failed.
   Calls all;
   const auto add = [&](std::string_view call) {
     if (can_return(call, error) && std::find(all.begin(), all.end(), call) == all.end()) all.push_back(call);
   };
-  // Connecting, sending and receiving may fail because no socket could be created.
+  // Connecting, sending and receiving also fail if no socket could be created.
   const bool needs_socket =
       operation == Operation::connect || operation == Operation::send || operation == Operation::receive;
   if ((error == EMFILE || error == ENFILE) && needs_socket) add("socket");

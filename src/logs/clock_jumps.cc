@@ -12,15 +12,17 @@ namespace rose::logs {
 namespace {
 
 constexpr std::int64_t kJumpMinute = 60 * kSecond;
-constexpr std::int64_t kLeastBack = 2 * kSecond;      // lines that threads write late are less late than this
-constexpr std::int64_t kLeastForward = 10 * kSecond;  // shorter gaps are ordinary silences
-constexpr std::int64_t kEndTogether = 30 * kSecond;   // logs of one incident end within this time of each other
-constexpr std::size_t kMostJumps = 64;  // a file with more jumps than this has timestamps that follow no clock
-// messages after a jump: fewer may be the last ones of a node that is stopped
+// Smaller steps back are not jumps, because threads may write their lines up to this late.
+constexpr std::int64_t kLeastBack = 2 * kSecond;
+// Smaller steps forward are not jumps, because ordinary silences are up to this long.
+constexpr std::int64_t kLeastForward = 10 * kSecond;
+constexpr std::int64_t kEndTogether = 30 * kSecond;  // the logs of one incident end within this time of each other
+constexpr std::size_t kMostJumps = 64;               // if a file has more jumps, its timestamps follow no clock
+// The least number of messages after a jump. Fewer may be the last messages of a node that is being stopped.
 constexpr std::size_t kLeastAfterJump = 4;
-constexpr std::size_t kActiveNode = 8;  // messages: a node with fewer may have logged only its start
-// Weights: the clock was set and set back; set back only; jumped ahead while other nodes logged; jumped ahead while the
-// others were silent.
+constexpr std::size_t kActiveNode = 8;  // a node with fewer messages may have logged only its start
+// Weights of jumps: the clock was set and set back; it was only set back; it was set ahead while other nodes logged; it
+// was set ahead while the other nodes were silent.
 constexpr double kSetAndReset = 1, kSetBack = 0.9, kAheadOfActive = 0.8, kAheadOfSilent = 0.4;
 
 // The messages [begin, end) of a node, all from one file.
@@ -29,15 +31,15 @@ struct OneFile {
   std::int64_t first = kNoTime, last = kNoTime;
 };
 
-// Between two messages the clock was set by at least `lo` and at most `hi` ns: the time that passed between them is
-// unknown.
+// Between two messages the clock was set by at least `lo` and at most `hi` ns. The amount is not exact, because it is
+// unknown how much time passed between the messages.
 struct ClockStep {
   std::size_t message = 0;  // index of the first message with the changed clock
   std::int64_t lo = 0, hi = 0;
   bool forward = false;
 };
 
-// The roundest value in [lo, hi], because people and tools set clocks by round amounts.
+// The roundest value in [lo, hi]. People and tools set clocks by round amounts.
 std::int64_t roundest(std::int64_t lo, std::int64_t hi) {
   constexpr std::array kUnits = {24 * 60 * kJumpMinute, 60 * kJumpMinute, 30 * kJumpMinute, 10 * kJumpMinute,
                                  5 * kJumpMinute,       kJumpMinute,      30 * kSecond,     10 * kSecond,
@@ -81,7 +83,7 @@ class JumpFinder {
           file.last = std::max(file.last, all[end].ts_ns);
         }
         file.end = end;
-        // Times since a start restart from zero whenever the program starts.
+        // Times since the start of a program begin again at zero at each start, so they show no clock.
         const Source& source = logs_.sources[all[begin].source];
         if (file.first != kNoTime && source.timed >= 3 && source.time_kind != TimeKind::since_boot)
           files_.push_back(file);
@@ -93,7 +95,7 @@ class JumpFinder {
   void look(const OneFile& file) {
     std::size_t begin = file.begin;
     while (begin < file.end && time(file, begin) == kNoTime) ++begin;
-    // The longest ordinary gap of the log: this much of a jump may be time that passed.
+    // The longest ordinary gap in the log. So much of a jump may be time that passed.
     std::int64_t quiet = kSecond;
     std::vector<ClockStep> steps;
     for (std::size_t i = begin + 1; i < file.end; ++i) {
@@ -116,8 +118,8 @@ class JumpFinder {
     for (std::size_t a = 0; a < steps.size(); ++a) {
       for (std::size_t b = a + 1; b < steps.size() && !used[a]; ++b) {
         if (used[b] || steps[a].forward == steps[b].forward) continue;
-        // Two steps in opposite directions and by the same amount: the clock was set and set back. A mere gap has no
-        // counterpart.
+        // If the clock was set and set back, there are two steps by the same amount in opposite directions. A mere gap
+        // has no such counterpart.
         const std::int64_t lo = std::max(steps[a].lo, steps[b].lo), hi = std::min(steps[a].hi, steps[b].hi);
         if (lo > hi) continue;
         used[a] = used[b] = true;
@@ -132,14 +134,15 @@ class JumpFinder {
     }
   }
 
-  // True if the message after `i` is also early: a single late line is followed by lines with current timestamps.
+  // True if the message after `i` has an early time, too. A single late line would be followed by lines with current
+  // times.
   bool is_followed_by_early(const OneFile& file, std::size_t i) {
     return i + 1 < file.end && time(file, i + 1) < time(file, i - 1) - kLeastBack / 2;
   }
 
-  // The weight of a jump ahead. Alone, a log with an hour of silence looks like one whose clock was set by an hour.
-  // Compared with other logs it does not: only a log with a changed clock continues after the end of all others, and
-  // would have ended together with them if the jump were removed.
+  // The weight of a jump ahead. A log with an hour of silence looks like one whose clock was set ahead by an hour, but
+  // the other logs tell the two apart. Only a log whose clock was set continues after the end of all other logs, and
+  // would end together with them if the jump were removed.
   double ahead_of_others(const OneFile& file, const ClockStep& step) {
     std::int64_t last = kNoTime;
     std::uint64_t meanwhile = 0;
@@ -151,12 +154,12 @@ class JumpFinder {
         if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether)
           ++meanwhile;
     }
-    // With a smaller margin, the node may just be the one that was stopped last.
+    // If the margin is smaller, the node may only be the one that was stopped last.
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
         std::abs(last - end) > kEndTogether)
       return 0;
     if (meanwhile >= 2) return kAheadOfActive;
-    // Nodes may log one or two messages when they are stopped, after any silence.
+    // A node may log one or two messages when it is stopped, however long it was silent before.
     if (file.end - step.message < kLeastAfterJump) return 0;
     const std::int64_t later = time(file, step.message) - last;
     return std::any_of(files_.begin(), files_.end(),
@@ -165,8 +168,8 @@ class JumpFinder {
                : 0;
   }
 
-  // True if the node would have logged something if it had run for `longer` ns more. The log of a node that logs
-  // little, or that has such gaps anyway, may end at any time.
+  // True if the node would have logged something if it had run for `longer` ns more. A log with few messages, or with
+  // gaps of that length, may end at any time.
   bool would_have_logged(const OneFile& file, std::int64_t longer) {
     std::int64_t before = kNoTime, quiet = 0;
     std::size_t talking = 0;
@@ -180,8 +183,8 @@ class JumpFinder {
     return talking >= kActiveNode && quiet < longer;
   }
 
-  // The smallest likely change. The log may have been silent during the jump for longer than its usual gaps, so the
-  // change is only known to within kEndTogether: with it removed, the log ends together with the others.
+  // The smallest likely change. During the jump, the log may have been silent for longer than its usual gaps. The
+  // change is known only to within kEndTogether, because without the jump the log ends together with the others.
   static std::int64_t least_change(const ClockStep& step) {
     return std::min(step.lo, step.hi - std::min(kEndTogether, step.hi / 10));
   }
@@ -193,15 +196,15 @@ class JumpFinder {
                                     format_duration(entry.jump.until_ns - entry.jump.at_ns));
   }
 
-  // Records that the messages from the step up to `to` have a clock that was set by `change`.
+  // Records that in the messages from `step` up to `to` the clock was wrong by `change`.
   Found& add(const OneFile& file, const ClockStep& step, std::size_t to, std::int64_t change, double weight) {
     const Message& message = messages(file)[step.message];
     Found& entry = found_.emplace_back();
     entry.file = file;
     entry.from = step.message;
     entry.to = to;
-    // The clock was probably set just before the first message after the jump, and not right after the last one before
-    // it.
+    // The clock was probably set just before the first message after the jump, and not just after the last message
+    // before it.
     entry.jump = {
         file.node,
         std::max(time(file, step.message - 1), time(file, step.message) - change),
@@ -219,7 +222,7 @@ class JumpFinder {
            std::abs(a.jump.at_ns - b.jump.at_ns) <= kJumpMinute;
   }
 
-  // A jump that all logs share is no fault: the end of summer time, or another time zone.
+  // Ignores jumps that all logs share, such as the end of summer time or another time zone, because they are no fault.
   void ignore_common_jumps() {
     std::vector<bool> common(found_.size(), false);
     for (std::size_t i = 0; i < found_.size(); ++i) {
@@ -234,7 +237,7 @@ class JumpFinder {
           std::all_of(files_.begin(), files_.end(), [&](const OneFile& file) { return !another(file) || jumps(file); });
     }
     for (std::size_t i = 0; i < found_.size(); ++i)
-      if (common[i]) found_[i].jump.weight = 0;  // it is still removed from the timestamps
+      if (common[i]) found_[i].jump.weight = 0;  // the jump is still removed from the timestamps
   }
 
   void undo(const Found& entry) {
@@ -249,7 +252,7 @@ class JumpFinder {
     }
   }
 
-  // A jump that several files of a node contain is reported once.
+  // The jumps to report. If several files of a node contain the same jump, it is reported once.
   std::vector<ClockJump> jumps() {
     std::stable_sort(found_.begin(), found_.end(),
                      [](const Found& a, const Found& b) { return a.jump.at_ns < b.jump.at_ns; });

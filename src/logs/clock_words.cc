@@ -11,20 +11,20 @@
 namespace rose::logs {
 namespace {
 
-// Distances in characters: after the match, for the amount; before the match and after the amount, for words that mark
-// it as a limit or give its sign.
+// Distances in characters. kWithin: the amount is searched this far after the match. kNearby: words that mark an amount
+// as a limit, or give its sign, are searched this far before the match or after the amount.
 constexpr std::size_t kWithin = 200, kNearby = 24;
-constexpr double kLeastOff = 100e6;  // ns: smaller differences between clocks are normal
+constexpr double kLeastOff = 100e6;  // ns; smaller differences between clocks are normal
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;
-constexpr double kMoreThan = 2;  // factor: the message states only the limit that the difference exceeds
-constexpr std::int64_t kOffUnstated = 30'000'000'000;  // ns: used if the message reports a wrong clock but no amount
+constexpr double kMoreThan = 2;  // factor for a message that states only the limit which the difference exceeds
+constexpr std::int64_t kOffUnstated = 30'000'000'000;  // ns; used if the message reports a wrong clock but no amount
 
 bool contains_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
-// "max clock skew 5s" states the allowed difference and reports no wrong clock.
+// True for words of a limit: "max clock skew 5s" states the allowed difference and reports no wrong clock.
 bool is_limit(std::string_view before) {
   return contains_any(before, {"max", "allow", "toler", "limit", "thresh", "bound"});
 }
@@ -68,7 +68,7 @@ std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const
         const auto off = static_cast<std::int64_t>(std::llround(span.ns * times));
         return ClockWords{sign < 0 ? -off : off, sign == 0, own, is_kind(*statement.entry, "stepped")};
       }
-      little = word && span.ns != 0;  // an amount that is too small to matter
+      little = word && span.ns != 0;  // the amount is too small to matter
       if (little) break;
       at = std::max(at, span.end - 1);
     }

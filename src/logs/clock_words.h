@@ -1,6 +1,6 @@
 // Reads what a message states about a wrong clock: by how much, and whether it is the clock of the node that logs the
-// message. Uses the patterns of src/knowledge/clocks.toml; without an amount, a message is ignored unless its pattern
-// is marked "unsaid". Pure.
+// message. Uses the patterns of src/knowledge/clocks.toml. A message that states no amount is ignored unless its
+// pattern is marked "unsaid". Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace rose::logs {
 
 struct ClockWords {
   std::int64_t off_ns = 0;  // negative: the clock is behind, or was set back
-  bool either_way = false;  // it is unknown whether it is ahead or behind
-  bool own = false;  // the clock of the node that logs the message; false: of another node, which the message may name
-  bool stepped = false;  // it was set while the program ran; false: it may have been wrong from the start
+  bool either_way = false;  // it is unknown whether the clock is ahead or behind
+  // true: it is the clock of the node that logs the message; false: of another node, which the message may name
+  bool own = false;
+  bool stepped = false;  // true: the clock was set while the program ran; false: it may have been wrong from the start
 };
 
-// `low`: the message in lower case; `statements`: the matches in it. Nothing if no clock is reported as wrong.
+// `low`: the message in lower case. `statements`: the matches in it. Returns nothing if no clock is reported as wrong.
 [[nodiscard]] std::optional<ClockWords> read_clock_words(std::string_view low,
                                                          std::span<const knowledge::Statement> statements);
 

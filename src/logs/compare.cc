@@ -8,8 +8,8 @@ namespace rose::logs {
 namespace {
 
 constexpr double kMoreOften = 0.3;     // weight of a kind that the normal log also has, but far less often
-constexpr std::uint64_t kFarMore = 3;  // times the normal count
-constexpr double kQuiet = 0.5;         // factor: neither a warning nor an error by its level or words
+constexpr std::uint64_t kFarMore = 3;  // factor: this many times the normal count is far more
+constexpr double kQuiet = 0.5;         // factor: the message is neither a warning nor an error by its level or words
 
 // The longest subsequence of `pairs` that ascends in both indices.
 std::vector<Matched> ascending(std::vector<Matched> pairs) {
@@ -31,8 +31,8 @@ std::vector<Matched> ascending(std::vector<Matched> pairs) {
   return chain;
 }
 
-// Matches the nth message of a kind with the nth of the same kind: the fallback if Myers' algorithm would take too
-// long.
+// Matches the nth message of each kind with the nth message of the same kind. This is the fallback if Myers' algorithm
+// would take too long.
 std::vector<Matched> by_occurrence(std::span<const TemplateId> failure, std::span<const TemplateId> normal) {
   std::unordered_map<TemplateId, std::vector<std::uint32_t>> places;
   for (std::uint32_t i = 0; i < normal.size(); ++i) places[normal[i]].push_back(i);
@@ -47,7 +47,7 @@ std::vector<Matched> by_occurrence(std::span<const TemplateId> failure, std::spa
   return ascending(std::move(pairs));
 }
 
-// Myers' greedy algorithm; false if the sequences differ by more than kMostEdits.
+// Myers' greedy algorithm. Returns false if the sequences differ by more than kMostEdits.
 bool myers(std::span<const TemplateId> a, std::span<const TemplateId> b, std::vector<Matched>& matched) {
   const auto n = static_cast<std::int64_t>(a.size());
   const auto m = static_cast<std::int64_t>(b.size());
@@ -91,7 +91,7 @@ bool myers(std::span<const TemplateId> a, std::span<const TemplateId> b, std::ve
   return true;
 }
 
-// The messages of each thread, by the thread's name.
+// The messages of each thread, by the name of the thread.
 std::map<std::string, std::vector<std::uint32_t>> threads_of(const Logs& logs, const NodeLog& node) {
   std::map<std::string, std::vector<std::uint32_t>> threads;
   for (std::uint32_t i = 0; i < node.messages.size(); ++i) threads[logs.streams[node.messages[i].stream]].push_back(i);
@@ -109,7 +109,7 @@ std::uint64_t count_of(const NodeLog& node, TemplateId kind) {
   return kind < node.counts.size() ? node.counts[kind] : 0;
 }
 
-// The normal node with the same name, else the one that shares the most kinds.
+// The normal node with the same name. If there is none, the one that shares the most kinds of messages.
 std::size_t counterpart(const NodeLog& node, const Logs& normal) {
   std::size_t best = kNoNode;
   std::uint64_t most = 0;
@@ -176,7 +176,7 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
       const std::uint64_t count = count_of(node, message.kind);
       const bool loud = message.level >= Level::warning || error_words(kinds.text(message.kind)) != 0;
       if (normal.nodes.empty() && !loud) continue;
-      // A kind that the normal log also has must occur kFarMore times as often, and two times more.
+      // A kind that the normal log also has must occur kFarMore times as often, plus two.
       if (most != 0 && count < most * kFarMore + 2) continue;
       out.observed.push_back({n, message.kind, i, count, most, (most == 0 ? 1 : kMoreOften) * (loud ? 1 : kQuiet)});
     }

@@ -1,7 +1,7 @@
-// Compares a failure's log with that of a run without faults (the normal log): matches the messages that both have, and
-// finds those that only the failure has. Compares node by node and thread by thread, because threads interleave
-// differently in each run (ANDURIL, SOSP'24, section 5.1). A pair of threads is compared with Myers' algorithm ("An
-// O(ND) Difference Algorithm and Its Variations", 1986), with a limit on the work.
+// Compares a failure's log with that of a run without faults (the normal log). Matches the messages that both have, and
+// finds those that only the failure has. The comparison is by node and by thread, because threads interleave
+// differently in each run (ANDURIL, SOSP'24, section 5.1). Two threads are compared by Myers' algorithm ("An O(ND)
+// Difference Algorithm and Its Variations", 1986), whose work is limited.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace rose::logs {
 
 inline constexpr std::size_t kNoNode = std::numeric_limits<std::size_t>::max();
-// The number of edits at which Myers' algorithm gives up on a thread. Threads that differ more are matched by
-// occurrence: the nth message of a kind with the nth of the same kind.
+// The number of edits at which Myers' algorithm gives up on a thread. The messages of a thread that differs more are
+// matched by occurrence: the nth message of a kind with the nth of the same kind.
 inline constexpr std::size_t kMostEdits = 2000;
 
 // Two matching messages: indices into the messages of the failure's node and of the normal node.
@@ -27,15 +27,17 @@ struct Matched {
 struct Observed {
   std::size_t node = 0;  // index into the failure's nodes
   TemplateId kind = 0;
-  std::uint32_t first = 0;              // index of its first unmatched message
-  std::uint64_t count = 0, normal = 0;  // messages in the failure, and in the normal node that has most of them
-  // 0..1; 1: no normal node has it; less: it is only more frequent, or neither a warning nor an error
+  std::uint32_t first = 0;  // index of the first unmatched message of this kind
+  // number of these messages in the failure, and in the normal node that has the most of them
+  std::uint64_t count = 0, normal = 0;
+  // 1: no normal node has the message; less, above 0: it is only more frequent, or neither a warning nor an error
   double weight = 0;
 };
 
 struct NodeDifference {
-  std::size_t normal = kNoNode;  // the node of the normal log that it was compared with
-  std::vector<Matched> matched;  // both ascending, over all threads: the common time line of the two logs
+  std::size_t normal = kNoNode;  // the node of the normal log with which this node was compared
+  // pairs of all threads, whose indices ascend in both logs: the common time line of the two logs
+  std::vector<Matched> matched;
 };
 
 struct Difference {
@@ -47,7 +49,8 @@ struct Difference {
 // that name an error are observables.
 [[nodiscard]] Difference compare(const Logs& failure, const Logs& normal, const Templates& kinds);
 
-// The longest list of pairs of equal values that ascends in both sequences. Exact within kMostEdits.
+// The longest list of pairs of equal values whose indices ascend in both sequences. It is the longest only if the
+// sequences differ by at most kMostEdits.
 [[nodiscard]] std::vector<Matched> match_sequences(std::span<const TemplateId> failure,
                                                    std::span<const TemplateId> normal);
 

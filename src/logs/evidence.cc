@@ -21,7 +21,7 @@ std::set<std::string> ObservableMatcher::observed_in(const std::vector<Input>& r
   if (!logs) return keys;
   for (const Observed& observed : evidence_.difference.observed) {
     std::uint64_t count = 0;
-    for (const NodeLog& node : logs->nodes)  // roles move between nodes, so the message may come from any node
+    for (const NodeLog& node : logs->nodes)  // any node may log the message, because roles move between nodes
       if (observed.kind < node.counts.size()) count = std::max(count, node.counts[observed.kind]);
     if (count > observed.normal) keys.insert(key_of(evidence_.failure, observed));
   }

@@ -1,5 +1,5 @@
-// A failure's logs as evidence: how they differ from those of runs without faults, the hints at causes in them, and
-// which of their observables the logs of a run contain.
+// A failure's logs as evidence: how they differ from the logs of runs without faults, and which causes they hint at.
+// Also determines which of the failure's observables occur in the logs of a run.
 #pragma once
 
 #include <mutex>
@@ -16,21 +16,21 @@ namespace rose::logs {
 
 struct Evidence {
   Logs failure;
-  Logs normal;  // no nodes: no run without faults was made yet
+  Logs normal;  // without nodes if no run without faults was made yet
   Difference difference;
-  std::vector<Hint> hints;  // greatest weight first
+  std::vector<Hint> hints;  // the hint with the greatest weight comes first
 };
 
-// Compares runs with the observables of the evidence. Thread-safe: several runs may be compared at once.
+// Looks for the observables of the evidence in the logs of runs. Thread-safe: several runs may be examined at once.
 class ObservableMatcher {
  public:
   // The references must outlive this object. The kinds of messages that runs log are added to `kinds`.
   ObservableMatcher(const Evidence& evidence, Templates& kinds, ReadOptions options);
 
-  // The keys of the observables that the run's logs contain; empty if they cannot be read.
+  // The keys of the observables that the run's logs contain. Empty if the logs cannot be read.
   [[nodiscard]] std::set<std::string> observed_in(const std::vector<Input>& run);
-  // The failure's logs side by side with the run's. `watch` followed the run and supplies times to lines without a
-  // timestamp; may be null.
+  // The failure's logs side by side with the run's. `watch` followed the run and supplies the times of lines without a
+  // timestamp; it may be null.
   [[nodiscard]] std::vector<SideBySide> side_by_side(const std::vector<Input>& run, const Watch* watch);
 
  private:
@@ -40,7 +40,8 @@ class ObservableMatcher {
   std::mutex mutex_;
 };
 
-// "n1 says 17": the key of an observable, unique within the evidence. Run records store these keys.
+// The key of an observable, which is unique within the evidence, for example "n1 says 17". Run records store these
+// keys.
 [[nodiscard]] std::string key_of(const Logs& failure, const Observed& observed);
 
 }  // namespace rose::logs

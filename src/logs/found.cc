@@ -12,8 +12,8 @@
 namespace rose::logs {
 namespace {
 
-// The first name with this prefix that is a whole word: "ENOSPC", "SIGKILL". Its number is in `error`, 0 if there is
-// none.
+// The first whole word that is a name with this prefix, such as "ENOSPC" or "SIGKILL". Its number is in `error`, or 0
+// if there is no such word.
 template <typename Find>
 Found named(std::string_view text, std::string_view prefix, const Find& find) {
   for (std::size_t at = text.find(prefix); at != std::string_view::npos; at = text.find(prefix, at + 1)) {

@@ -1,5 +1,5 @@
-// Finds the parts of a message that meaning.cc, path.cc and named_call.cc need: the error and where it is named, the
-// path, the peer, the call.
+// Finds the parts of a message that meaning.cc, path.cc and named_call.cc need: the error and its position, the path,
+// the peer and the call.
 #pragma once
 
 #include <cstddef>
@@ -25,16 +25,18 @@ struct Found {
 };
 
 [[nodiscard]] bool word_char(char c);
-// The decimal number at `at`; -1 if there is none.
+// The decimal number at `at`. -1 if there is none.
 [[nodiscard]] int number_at(std::string_view text, std::size_t at);
 // The number after the words: 9 for "signal 9", 28 for "errno 28" and "os error 28". -1 if the words, or the number,
 // are missing. `place` receives the offset at which the words begin.
 [[nodiscard]] int number_after(std::string_view low, std::string_view words, std::size_t* place = nullptr);
 
-// An atom of Erlang that names an error, as in "{error,enospc}": a whole word between punctuation.
+// An atom of Erlang that names an error, as in "{error,enospc}". It must be a whole word between punctuation
+// characters.
 [[nodiscard]] Found error_atom(std::string_view low);
-// An error number alone in parentheses: "Can't connect to MySQL server on '10.0.0.2' (111)". Only for messages that
-// report a failed attempt, since other numbers look the same. Numbers before `from` do not count: "peer (1) failed".
+// An error number alone in parentheses: "Can't connect to MySQL server on '10.0.0.2' (111)". Use it only for messages
+// that report a failed attempt, because numbers with another meaning look the same. Numbers before `from` do not count:
+// "peer (1) failed".
 [[nodiscard]] Found error_in_brackets(std::string_view low, std::size_t from);
 // An error number after a comma at the end of a message: "failed to connect to 10.0.0.2:9444, error 111".
 [[nodiscard]] Found error_at_end(std::string_view low);
@@ -43,18 +45,18 @@ struct Found {
 // The signal whose name is a word of the message: "SIGKILL"; 0 if there is none.
 [[nodiscard]] int signal_name(std::string_view text);
 
-// True for a line of a stack trace: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3". The paths in it are those
-// of the program's code and not of the file in which the failure occurred.
+// True for a line of a stack trace: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3". Paths in such a line are
+// those of source files, not of the file for which the operation failed.
 [[nodiscard]] bool is_code_line(std::string_view line);
 // The operation of a call that the message names as a call: in Go's form ("write /x: no space left on device"),
 // perror's ("fsync: ..."), nginx's ("pwrite() "/x" failed (28: ..."), Node.js's ("ENOSPC: no space left on device,
 // write"), or in a native method of the JDK; `native` then receives the system call of that method.
 [[nodiscard]] Operation named_call(std::string_view low, const Found& error, std::string_view& native);
 
-// The path nearest to the error: a quoted one, or a word with a slash. "" if there is none.
+// The path nearest to the error. It is in quotes, or it is a word with a slash. "" if there is none.
 [[nodiscard]] std::string find_path(std::string_view text, const Found& error);
-// The last address in the message, since pairs are printed as "local -> peer": "10.0.0.1:7000", "10.0.0.1"; "" if there
-// is none.
+// The last address in the message: "10.0.0.1:7000", "10.0.0.1". It is the peer's, because pairs are printed as "local
+// -> peer". "" if there is none.
 [[nodiscard]] std::string find_peer(std::string_view text);
 
 }  // namespace rose::logs

@@ -19,11 +19,12 @@ using knowledge::Says;
 using knowledge::Sentence;
 using knowledge::Statement;
 
-// Durations in ns. A disk operation is slow from kLeastSlowDisk on: a rotating disk under load needs less. The others
-// are used if a message states no duration: the threshold at which systems usually warn, and the limit of a watchdog.
+// Durations in ns. A disk operation is slow from kLeastSlowDisk on, because even a rotating disk under load is faster.
+// If a message states no duration, the others are used: the threshold at which systems usually warn, and the limit of a
+// watchdog.
 constexpr double kLeastSlowDisk = 100e6;
 constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000, kHungUnstated = 30'000'000'000;
-constexpr double kLongestSpan = 3600e9;  // ns: longer durations are not those of a pause or an operation
+constexpr double kLongestSpan = 3600e9;  // ns; a longer duration is not that of a pause or an operation
 // Distances in characters.
 constexpr std::size_t kLongestAnswer = 160;                   // between the node that answered and the error
 constexpr std::size_t kUnitDistance = 28;                     // between a number and its unit
@@ -69,7 +70,8 @@ bool on_files(Operation operation) {
   }
 }
 
-// A duration that a message states. A limit ("expected less than 1s", "limit 3s", "> 5s") is not a measured duration.
+// A duration that a message states. A limit ("expected less than 1s", "limit 3s", "> 5s") does not count as a measured
+// duration.
 struct Stated {
   std::size_t at = 0;
   double ns = 0;
@@ -142,7 +144,8 @@ class MessageReader {
 };
 
 Found MessageReader::stated_error(bool vague) const {
-  const Statement* best = nullptr;  // the last match of the first entry: the cause comes last ("Caused by: ...")
+  // the last match of the first entry, because the cause comes last ("Caused by: ...")
+  const Statement* best = nullptr;
   for (const Statement& statement : statements_)
     if (statement.entry->says == Says::error && statement.entry->vague == vague &&
         (best == nullptr || statement.entry == best->entry))
@@ -151,8 +154,8 @@ Found MessageReader::stated_error(bool vague) const {
   return {best->entry->number, best->begin, best->end - best->begin, vague};
 }
 
-// The error that the message names. The most explicit form is used: a number after "errno" or similar words, the text
-// of an error, its name, a number in brackets, a class of errors.
+// The error that the message names. If it has several forms, the most explicit one is used, in this order: a number
+// after "errno" or similar words, the text of an error, its name, a number in brackets, a class of errors.
 Found MessageReader::find_error() const {
   for (const std::string_view words : {"errno", "os error", "system error number", "error number"}) {
     std::size_t place = 0;
@@ -177,7 +180,7 @@ Found MessageReader::find_error() const {
   return stated_error(true);
 }
 
-// An error number in brackets right before the words for a failed attempt: "[22] could not map", "[22]: could not map".
+// An error number in brackets just before the words for a failed attempt: "[22] could not map", "[22]: could not map".
 Found MessageReader::error_before_failure() const {
   for (const Statement& statement : statements_) {
     if (statement.entry->says != Says::in_vain) continue;
@@ -194,7 +197,7 @@ Found MessageReader::error_before_failure() const {
   return {};
 }
 
-// The nearest operation before the error; if there is none, the first one after it.
+// The last operation that is named before the error. If there is none, the first one after it.
 Operation MessageReader::find_operation(std::size_t from, const Found& error) const {
   const Statement* best = nullptr;
   bool before = false;
@@ -210,18 +213,18 @@ Operation MessageReader::find_operation(std::size_t from, const Found& error) co
   return best == nullptr ? Operation::unknown : operation_named(best->entry->name);
 }
 
-// True if the message reports the start of a program. The value of a field does not count, because it may describe
-// something else: "status = started". "version" counts only if a version number follows.
+// True if the message reports the start of a program. Such words do not count in the value of a field, because it may
+// describe something else: "status = started". "version" counts only if a version number follows.
 bool MessageReader::reports_start() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::starting) return false;
     std::string_view before = low().substr(0, statement.begin);
     while (!before.empty() && (before.back() == ' ' || before.back() == '"')) before.remove_suffix(1);
     if (before.ends_with('=')) return false;
-    // Part of a longer identifier does not count: "starting_partitioned_network".
+    // The words do not count as a part of a longer identifier: "starting_partitioned_network".
     if (statement.end < low().size() && (low()[statement.end] == '_' || low()[statement.end] == '-')) return false;
     if (!statement.entry->words.starts_with("version")) return true;
-    // Versions of programs have several parts, "7.0.0"; those of blocks, protocols and files do not.
+    // The version of a program has several parts, "7.0.0". Those of blocks, protocols and files have one.
     const std::size_t digit = low().find_first_of("0123456789", statement.end);
     if (digit == std::string_view::npos || digit > statement.end + 4) return false;
     const std::size_t following = low().find_first_not_of("0123456789", digit);
@@ -229,9 +232,9 @@ bool MessageReader::reports_start() const {
   });
 }
 
-// True if the match is within the words of another node: "error message from n2: it is shutting down", "connection to
-// n2 failed: FATAL: the system is shutting down". A consequence for the writer itself has no subject after the colon:
-// "cannot connect: exiting".
+// True if the match is within what another node said: "error message from n2: it is shutting down", "connection to n2
+// failed: FATAL: the system is shutting down". If the text after the colon has no subject, it is about the writer
+// itself: "cannot connect: exiting".
 bool MessageReader::is_relayed(const Statement& statement) const {
   if (is_answered(statement.begin)) return true;
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& other_statement) {
@@ -248,9 +251,9 @@ bool MessageReader::is_relayed(const Statement& statement) const {
   });
 }
 
-// True if the text at `begin` is the answer of another node, reported without a colon or after more than one: "n2
-// answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left on device". A comma ends
-// the answer.
+// True if the text at `begin` belongs to the answer of another node, which the message reports without a colon, or
+// after more than one: "n2 answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left
+// on device". A comma ends the answer.
 bool MessageReader::is_answered(std::size_t begin) const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::answered || statement.begin > begin) return false;
@@ -272,7 +275,7 @@ void MessageReader::read_stop() {
   if (relayed && !stopping) meaning_.lost = meaning_.closed = true;
 }
 
-// All durations in the message, in its order.
+// All durations in the message, in the order of the text.
 std::vector<Stated> MessageReader::spans() const {
   std::vector<Stated> all;
   for (std::size_t at = low().find_first_of("0123456789"); at != std::string_view::npos;) {
@@ -282,7 +285,7 @@ std::vector<Stated> MessageReader::spans() const {
       if (const Span clock = read_clock_span(low(), at); clock.ns > 0) span = clock;
     const bool word = at != 0 && (word_char(low()[at - 1]) || low()[at - 1] == '.' || low()[at - 1] == '/');
     double ns = span.ns;
-    // The unit may be elsewhere: "pause (ms) 5210", "pause of 11832 > 5000 (milliseconds)", "takes_ms=4217".
+    // The unit may be in another place: "pause (ms) 5210", "pause of 11832 > 5000 (milliseconds)", "takes_ms=4217".
     if (ns == 0 &&
         (mentions(before, {"(ms)", "_ms=", "millis=", "millis:"}) ||
          mentions(low().substr(std::min(low().size(), span.end), kUnitDistance), {"(milliseconds)", "(ms)"})))
@@ -290,7 +293,7 @@ std::vector<Stated> MessageReader::spans() const {
     if (!word && ns > 0 && ns < kLongestSpan) {
       const std::string_view near = before.substr(before.find_last_of("[](),;0123456789") + 1);
       const std::string_view following = low().substr(std::min(low().size(), span.end), kAfterNumber);
-      // "exceeded the 100ms timeout for 8.39s": the duration after "for" is the measured one.
+      // In "exceeded the 100ms timeout for 8.39s", the duration after "for" is the measured one.
       const bool lasted = near.ends_with(" for ");
       const bool of_bound =
           mentions(near, {"limit", "thresh", "expect", "interval", "instead of", "less than", "timeout", "max", "allow",
@@ -304,7 +307,7 @@ std::vector<Stated> MessageReader::spans() const {
   return all;
 }
 
-// How long the writer was paused, as it states itself: "local pause of 8123456789ns", "We slept 35000ms instead of
+// How long the writer was paused, if the message states it: "local pause of 8123456789ns", "We slept 35000ms instead of
 // 3000ms". 0 if it reports no pause.
 std::int64_t MessageReader::own_pause() const {
   std::vector<Stated> stated;
@@ -314,7 +317,7 @@ std::int64_t MessageReader::own_pause() const {
                  {" may ", " might ", " can ", " could ", " would "}))
       continue;
     if (stated.empty()) stated = spans();
-    // "last active 5m ago" is a pause only if the message also states a limit, and only if no other node is meant.
+    // "last active 5m ago" is a pause only if the message also states a limit, and is not about another node.
     if (mentions(low().substr(statement.begin, statement.end - statement.begin), {" ago"}) &&
         (names_another_node() || std::ranges::none_of(stated, &Stated::bound)))
       continue;
@@ -329,7 +332,7 @@ std::int64_t MessageReader::own_pause() const {
   return 0;
 }
 
-// How long a disk operation took that the message reports as slow; 0 if it reports none.
+// The duration of a disk operation that the message reports as slow. 0 if it reports none.
 std::int64_t MessageReader::slow_disk() const {
   if (!has(Says::slow_disk)) return 0;
   double longest = 0, bound = 0;
@@ -348,7 +351,7 @@ int MessageReader::exit_code() const {
   return -1;
 }
 
-// Reads the end of a process: its signal, its exit code, or that it was killed.
+// Reads how a process ended: by a signal, with an exit code, or that it was killed.
 void MessageReader::read_end() {
   int signal = signal_name(text_);
   if (signal == 0) signal = std::max(0, number_after(low(), "signal"));
@@ -362,7 +365,7 @@ void MessageReader::read_end() {
     meaning_.ended = true;
     meaning_.exit_code = code;
     if (code == 128 + SIGKILL || code == 128 + SIGTERM) meaning_.signal = code - 128;
-    if (code == SIGKILL) meaning_.signal = code;  // the raw status that wait() returns
+    if (code == SIGKILL) meaning_.signal = code;  // the code is the raw status that wait() returns
   }
   if (!meaning_.ended && has(Says::sigkill)) {
     meaning_.ended = true;
@@ -370,7 +373,7 @@ void MessageReader::read_end() {
   }
   meaning_.main = meaning_.ended && has(Says::no_helper);
   meaning_.helper = meaning_.ended && has(Says::helper) && !meaning_.main;
-  // "server process (PID 88) was terminated by signal 6: Aborted": the writer itself survives.
+  // In "server process (PID 88) was terminated by signal 6: Aborted", a child ended, and the writer itself survives.
   if (meaning_.helper) meaning_.panic = false;
   if (meaning_.out_of_memory) {
     meaning_.ended = true;
@@ -385,20 +388,20 @@ void MessageReader::read_failure() {
   meaning_.operation =
       low().find("' -> '") != std::string_view::npos ? Operation::rename : named_call(low(), error_, meaning_.call);
   meaning_.exact = meaning_.operation != Operation::unknown;
-  // If the error number precedes the description of what failed, the operation follows the number.
+  // If the error's number precedes the description of what failed, the operation follows the number.
   const bool before = !meaning_.exact && error_.error != 0 && low()[error_.at] == '[';
   if (before) meaning_.operation = find_operation(error_.at, error_);
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
   if (meaning_.error == EAGAIN && names_lock()) meaning_.operation = Operation::lock;
   meaning_.path = find_path(text_, error_);
-  // A connection has no path, so the call that exceeded the limit of descriptors opened the file.
+  // A connection has no path. If there is a path, the call that exceeded the limit of descriptors opened that file.
   if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
       (meaning_.error == EMFILE || meaning_.error == ENFILE))
     meaning_.operation = Operation::open;
 }
 
-// "Error saving the database, unable to open x.new": if several attempts are reported as failed, the last one is the
-// call.
+// Reads a failure without an error. If several attempts are reported as failed, the last one is the failed call: "Error
+// saving the database, unable to open x.new".
 void MessageReader::read_in_vain() {
   std::size_t last = 0;
   for (const Statement& statement : statements_)
@@ -408,15 +411,15 @@ void MessageReader::read_in_vain() {
   meaning_.path = find_path(text_, error_);
   const std::string peer = find_peer(text_);
   meaning_.failed = on_files(meaning_.operation) && peer.empty() && (!meaning_.path.empty() || has(Says::on_disk));
-  // "failure trying primary 10.0.0.1#53", "cannot forward the request to n2": the failed attempt concerned that peer.
+  // The failed attempt concerned this peer: "failure trying primary 10.0.0.1#53", "cannot forward the request to n2".
   if (!peer.empty() || (!meaning_.failed && names_another_node())) {
     meaning_.lost = true;
     meaning_.peer = peer;
   }
 }
 
-// True if an attempt failed. The "failed" of an assertion does not count, because the words before it are code:
-// "Assertion `reads_in_progress == 0' failed".
+// True if the message reports a failed attempt. The "failed" of an assertion does not count, because the words before
+// it are code: "Assertion `reads_in_progress == 0' failed".
 bool MessageReader::has_failed_attempt() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     return statement.entry->says == Says::in_vain &&
@@ -438,18 +441,18 @@ bool MessageReader::names_another_node() const {
                      [](const knowledge::Word& word) { return word.node == knowledge::kOtherNode; });
 }
 
-// Reads whether a peer is missing, and where the message reports that.
+// Reads whether a peer is missing, and where in the message this is reported.
 void MessageReader::read_lost() {
   const Statement *closed = first(Says::closed), *lost = first(Says::lost), *stood = first(Says::stood);
-  // "failed to send out heartbeat on time": the writer itself is late, and no peer is missing.
+  // In "failed to send out heartbeat on time", the writer itself is late, and no peer is missing.
   if (lost != nullptr && stood != nullptr && lost->begin < stood->end && stood->begin < lost->end) lost = nullptr;
   meaning_.closed = closed != nullptr;
   const Statement* statement = lost != nullptr ? lost : closed;
   if (statement == nullptr) return;
   meaning_.lost = true;
   meaning_.lost_end = statement->end;
-  // "Lost half of the members. Current members are [n1], lost members are [n2]": of several matches, use the one that a
-  // node's name follows.
+  // Of several matches, use the one that a node's name follows: "Lost half of the members. Current members are [n1],
+  // lost members are [n2]".
   for (const Statement& other_statement : statements_)
     if ((other_statement.entry->says == Says::lost || other_statement.entry->says == Says::closed) &&
         precedes_node_name(other_statement)) {
@@ -458,7 +461,7 @@ void MessageReader::read_lost() {
     }
 }
 
-// "members are [n2]", "member: n2": the next word, apart from "is" or "are", is the name of another node.
+// True if the next word, apart from "is" or "are", is the name of another node: "members are [n2]", "member: n2".
 bool MessageReader::precedes_node_name(const Statement& statement) const {
   const auto& words = sentence_.words();
   const auto next = std::find_if(words.begin(), words.end(), [&](const knowledge::Word& word) {
@@ -469,7 +472,7 @@ bool MessageReader::precedes_node_name(const Statement& statement) const {
          low().substr(statement.end, next->begin - statement.end).find_first_of(",;") == std::string_view::npos;
 }
 
-// "This node was removed", but not "this node's peer n2 was removed".
+// True if the others excluded the writer: "This node was removed", but not "this node's peer n2 was removed".
 bool MessageReader::is_outcast() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::outcast) return false;
@@ -479,16 +482,17 @@ bool MessageReader::is_outcast() const {
   });
 }
 
-// True if the message speaks of a connection, and of no disk: "An I/O error occurred while sending to the backend."
+// True if the message is about a connection, and not about a disk: "An I/O error occurred while sending to the
+// backend."
 bool is_of_connection(std::string_view low) {
-  // "End of file" is what a closed connection yields.
+  // A closed connection also yields "End of file".
   const bool file = low.find("file") != std::string_view::npos && low.find("end of file") == std::string_view::npos;
   return !file && mentions(low, {"connection", "socket", "sending to", "receiving from", "backend", "remote host"}) &&
          !mentions(low, {"disk", "sector", " dev ", "device", "block", "journal", "volume"});
 }
 
-// Draws conclusions about the peer from the error. A refused or reset connection means that the peer's machine
-// answered; a timeout or a missing route means that it did not.
+// Concludes from the error whether the peer's machine answered. A refused or reset connection means that the peer's
+// machine answered; a timeout or a missing route means that it did not.
 void MessageReader::conclude_from_error() {
   switch (meaning_.error) {
     case ECONNREFUSED:
@@ -501,7 +505,7 @@ void MessageReader::conclude_from_error() {
       meaning_.lost = true;
       meaning_.closed = false;
       break;
-    case EIO:  // "I/O error: tcp://10.0.0.2:9000: r/w timeout": the failed read or write was one of a connection
+    case EIO:  // in "I/O error: tcp://10.0.0.2:9000: r/w timeout", a read or write of a connection failed
       if (!meaning_.path.empty()) break;
       if ((meaning_.peer.empty() || !(meaning_.late || meaning_.lost)) && !is_of_connection(low())) break;
       meaning_.error = 0;
@@ -529,7 +533,7 @@ Meaning MessageReader::read() {
   meaning_.torn = has(Says::torn) && error_.error == 0;
   meaning_.unclean = has(Says::unclean);
   meaning_.reunited = has(Says::reunited);
-  // The writer is excluded, so no other node is reported as missing.
+  // The others excluded the writer, so the message does not report another node as missing.
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;
   const bool in_vain = has_failed_attempt();
   read_stop();
@@ -538,7 +542,7 @@ Meaning MessageReader::read() {
   meaning_.own_pause_ns = own_pause();
   meaning_.slow_disk_ns = slow_disk();
   meaning_.clock = read_clock_words(low(), statements_);
-  // A pause cannot set a clock back.
+  // A clock that was set back is no pause, because a pause cannot set a clock back.
   if (meaning_.clock && meaning_.clock->stepped && !meaning_.clock->either_way && meaning_.clock->off_ns < 0)
     meaning_.own_pause_ns = 0;
   meaning_.out_of_memory = has(Says::killed);

@@ -1,6 +1,6 @@
-// What a message reports: a failed call and its error, a missing peer, a process that was killed or ended, a stop.
-// Based on the patterns of src/knowledge; a message that none of them matches has an empty Meaning. Pure, one pass, few
-// allocations.
+// Reads what a message reports: a failed call and its error, a missing peer, a process that was killed or ended, a
+// stop. Uses the patterns of src/knowledge; for a message that no pattern matches, the Meaning is empty. Pure. It reads
+// the text once and makes few allocations.
 #pragma once
 
 #include <cstdint>
@@ -40,40 +40,42 @@ inline constexpr std::int64_t kLeastPause = 500'000'000;  // ns: shorter pauses 
 
 // "The writer" is the node that logs the message.
 struct Meaning {
-  int error = 0;  // an errno, named by its name, number or text, or by an exception that corresponds to it; 0: none
-  bool vague = false;  // the words name a class of errors, and `error` is its most likely member: "disk failed"
+  int error = 0;  // an errno, which the message gives by name, number or text, or by a corresponding exception; 0: none
+  bool vague = false;  // the words mean a class of errors ("disk failed"), and `error` is its most likely member
   Operation operation = Operation::unknown;
-  // The message names the call itself and not only its purpose: "write /x: ...", "write() failed (28: ...)".
+  // The message names the call itself, and not only its purpose: "write /x: ...", "write() failed (28: ...)".
   bool exact = false;
-  std::string path;  // the file that the error concerns; "" none
-  std::string peer;  // "ip:port", "ip"; "" none
+  std::string path;  // the file that the error concerns; "": none
+  std::string peer;  // "ip:port" or "ip"; "": none
   int signal = 0;    // the signal that ended a process
   int exit_code = -1;
-  bool ended = false;      // a process was ended, or ends itself, by `signal`, `exit_code` or a panic
-  bool helper = false;     // ended: it is a child of the writer
-  bool main = false;       // ended: the message says that it is a service, a container or a main process
-  bool panic = false;      // the writer ends: a panic, an abort, an uncaught exception
-  bool traceback = false;  // contains a traceback of Python: if the exception was not caught, this was the last output
+  bool ended = false;   // a process was ended or ends itself; `signal`, `exit_code` or `panic` say how
+  bool helper = false;  // ended: the process is a child of the writer
+  bool main = false;    // ended: the message says that the process is a service, a container or a main process
+  bool panic = false;   // the writer ends by a panic, an abort or an uncaught exception
+  // the message contains a traceback of Python; if the exception was not caught, this is the last output
+  bool traceback = false;
   bool out_of_memory = false;
   bool lost = false;         // a peer is missing, silent or refuses connections
-  std::size_t lost_end = 0;  // lost: the offset after the words that report it; 0: an error reports it
-  bool cut_off = false;      // the writer's own network interface is down
+  std::size_t lost_end = 0;  // lost: the offset after the words that report it; 0: only an error reports it
+  bool cut_off = false;      // the network interface of the writer is down
   bool unresolved = false;   // a host name was not resolved: the missing peer may be the name server
   bool outcast = false;      // the other nodes excluded the writer from the cluster
-  // lost: the peer's machine answered, as when its process ends; a partitioned peer does not answer.
+  // lost: the machine of the peer answered, as it does when the peer's process ends. The machine of a partitioned peer
+  // does not answer.
   bool closed = false;
-  bool of_peer = false;  // the error occurred on another node, which reported it to the writer
-  bool failed = false;   // an operation on a file failed without a stated reason; `error` is 0
-  bool late = false;     // something waited too long: a timeout, a missed heartbeat, a slow disk, a stopped clock
-  std::int64_t own_pause_ns = 0;  // the length of a pause of the writer, as the message states it; 0: none is reported
-  std::int64_t slow_disk_ns = 0;  // how long a disk operation took, if reported as too long; 0: not reported
-  std::optional<ClockWords> clock;  // a clock is reported as wrong
-  std::string_view call;     // the system call of a native method of the JDK that threw the error; "" if none is named
-  bool torn = false;         // data read from a file differ from the data written to it
+  bool of_peer = false;  // the error occurred on another node, which sent it to the writer
+  bool failed = false;   // an operation on a file failed, and no reason is stated; `error` is 0
+  bool late = false;  // something took or waited too long: a timeout, a missed heartbeat, a slow disk, a stopped clock
+  std::int64_t own_pause_ns = 0;    // how long the writer was paused, as the message states it; 0: no pause is reported
+  std::int64_t slow_disk_ns = 0;    // how long a disk operation took that is reported as slow; 0: none is reported
+  std::optional<ClockWords> clock;  // set if a clock is reported as wrong
+  std::string_view call;     // the system call of the native method of the JDK that threw the error; "": none is named
+  bool torn = false;         // data that were read from a file differ from those that were written
   bool unclean = false;      // the node's previous process did not shut down cleanly
   bool reunited = false;     // partitioned nodes are connected again
-  bool stopping = false;     // an orderly stop begins or is done
-  std::size_t stop_end = 0;  // the offset after the words that report a stop; 0: none
+  bool stopping = false;     // an orderly stop begins, or has ended
+  std::size_t stop_end = 0;  // the offset after the words that report a stop; 0: no stop is reported
   bool gave_up = false;      // the writer ends because of a failure that the message states
   bool starting = false;     // a program starts
   bool serving = false;      // the writer accepts requests from now on
@@ -88,12 +90,12 @@ struct Meaning {
 // `nodes`: names and addresses of nodes; null if none are known.
 [[nodiscard]] Meaning read_meaning(std::string_view text, const knowledge::NamesOfNodes* nodes = nullptr);
 
-// The system calls that return this error during this operation in practice, most likely first; empty if none can be
-// injected sensibly. `exact`: only the calls of the operation itself.
+// The system calls that return this error in practice when this operation is executed, most likely first. Empty if it
+// makes no sense to inject the error into any call. `exact`: only the calls of the operation itself.
 [[nodiscard]] std::vector<std::string_view> calls_that_fail(int error, Operation operation, bool exact = false);
-// The system calls of an operation, for messages that report that it failed but name no error.
+// The system calls of an operation. Used for messages which report that the operation failed, but name no error.
 [[nodiscard]] std::vector<std::string_view> calls_of_operation(Operation operation);
-// The errors that a call returns in practice, most frequent first: used if the log names no error.
+// The errors that a call returns in practice, most frequent first. Used if the log names no error.
 [[nodiscard]] std::vector<int> errors_of(std::string_view syscall);
 
 }  // namespace rose::logs

@@ -8,11 +8,11 @@
 namespace rose::logs {
 namespace {
 
-// The operation with this name: that of a system call, of a function in Go's os package, or of a native method in the
-// JDK.
+// The operation with this name, which is that of a system call, of a function in Go's os package, or of a native method
+// in the JDK.
 Operation operation_of_call(std::string_view name) {
   struct Call {
-    std::string_view names;  // between spaces
+    std::string_view names;  // each name is between spaces
     Operation operation;
   };
   static constexpr std::array kCalls = std::to_array<Call>({
@@ -57,8 +57,9 @@ std::string_view call_of_native(std::string_view method) {
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
-// The operation of the first of the next frames whose sun.nio method is in kMethods. Needed because the trace of a
-// UnixException contains no native method. The names are those in the JDK's sources (sun.nio.fs, sun.nio.ch).
+// The operation of the first of the next frames whose method of sun.nio is in kMethods. This is needed because the
+// trace of a UnixException contains no native method. The names are those in the JDK's sources (sun.nio.fs,
+// sun.nio.ch).
 Operation operation_of_jdk(std::string_view frames) {
   constexpr std::size_t kFrames = 8;
   struct Method {
@@ -105,12 +106,13 @@ bool is_code_line(std::string_view line) {
 
 Operation named_call(std::string_view low, const Found& error, std::string_view& native) {
   if (error.at == std::string_view::npos) return Operation::unknown;
-  const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;  // npos + 1 is 0: the first line
+  // npos + 1 is 0, the beginning of the first line
+  const std::size_t line = error.at == 0 ? 0 : low.rfind('\n', error.at - 1) + 1;
   const std::string_view before = low.substr(line, error.at - line),
                          following = low.substr(std::min(low.size(), error.at + error.length));
   if (before.ends_with(": ")) {
     std::string_view rest = before.substr(0, before.size() - 2);
-    for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call itself, or one or two paths after it
+    for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call, then up to two paths
       const std::size_t space = rest.rfind(' ');
       const std::string_view word = rest.substr(space == std::string_view::npos ? 0 : space + 1);
       std::size_t begin = word.size();
@@ -118,7 +120,7 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
       const std::string_view lead = begin > 0                         ? word.substr(0, begin)
                                     : space == std::string_view::npos ? std::string_view(": ")
                                                                       : rest.substr(0, space + 1);
-      // "failed to write /x: ..." states the purpose, which may not be the call.
+      // "failed to write /x: ..." names only the purpose, which may differ from the call, so the name must stand apart.
       const bool apart = lead.ends_with(": ") || lead.ends_with(" - ") || lead.ends_with('"') || lead.ends_with('\'') ||
                          lead.ends_with('(') || lead.ends_with('[') || lead.ends_with('=');
       if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart)
@@ -133,7 +135,7 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
     const Operation named = operation_of_call(before.substr(begin, at - begin));
     if (named != Operation::unknown && (begin == 0 || before[begin - 1] != '.')) return named;
   }
-  std::size_t comma = 0;  // offset after the rest of the error's text
+  std::size_t comma = 0;  // offset after the remaining text of the error
   while (comma < following.size() && (is_alpha(following[comma]) || following[comma] == ' ')) ++comma;
   if (following.substr(comma).starts_with(", ")) {
     std::size_t end = comma + 2;
@@ -153,7 +155,7 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
     }
     return operation_of_jdk(following.substr(next + 1));
   }
-  // The error is only a class of errors, and the call follows in quotes: "IO Error: Custom { error: "pread" }".
+  // If the error is only a class of errors, the call may follow in quotes: "IO Error: Custom { error: "pread" }".
   if (error.vague)
     for (std::size_t quote = following.find('"'); quote != std::string_view::npos;
          quote = following.find('"', quote + 1)) {

@@ -17,7 +17,7 @@ bool path_char(char c) {
          c == '=';
 }
 
-// "in dir /x", "volume /x": the files in the directory are meant.
+// True if the files in a directory are meant: "in dir /x", "volume /x".
 bool names_directory(std::string_view before) {
   while (!before.empty() && std::string_view(" =:'\"").find(before.back()) != std::string_view::npos)
     before.remove_suffix(1);
@@ -29,7 +29,8 @@ bool names_directory(std::string_view before) {
 }
 
 // True if the colon at the beginning of the text is part of a path, as in "topic:channel.dat" and "job:42.json". It is
-// not in "x/y.go:17", a position in source code, nor in "/x: no such file", where the error follows.
+// not part of the path in "x/y.go:17", which is a position in source code, nor in "/x: no such file", where the error
+// follows.
 bool colon_of_path(std::string_view following) {
   std::size_t end = 1, dot = 0;
   while (end < following.size() && path_char(following[end])) {
@@ -40,8 +41,8 @@ bool colon_of_path(std::string_view following) {
          following.substr(1, end - 1).find('/') == std::string_view::npos;
 }
 
-// The end of a quoted path, which may contain blanks and colons: '/srv/data/order: 7.json'. npos if the quotes contain
-// more than a path.
+// The end of a quoted path. Such a path may contain blanks and colons: '/srv/data/order: 7.json'. npos if the quotes
+// contain more than a path.
 std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
   if (begin == 0 || text[begin] != '/' || (text[begin - 1] != '"' && text[begin - 1] != '\''))
     return std::string_view::npos;
@@ -52,7 +53,8 @@ std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
   return plain ? end : std::string_view::npos;
 }
 
-// A line number follows, so the path is a position in source code: "x/Y.pm line 17" (Perl), "x/y.php on line 17".
+// True if a line number follows, so that the path is a position in source code: "x/Y.pm line 17" (Perl), "x/y.php on
+// line 17".
 bool names_line(std::string_view following) {
   for (const std::string_view words : {" line ", " on line "})
     if (following.starts_with(words) && following.size() > words.size() && is_digit(following[words.size()]))
@@ -60,15 +62,15 @@ bool names_line(std::string_view following) {
   return false;
 }
 
-// True if the next word is a path that a client requested.
+// True if a path that a client requested follows.
 bool is_request(std::string_view before) {
   for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
     if (before.ends_with(verb)) return true;
   return false;
 }
 
-// A file name without a folder: in quotes after the word "file" or "segment", or a word with the extension of a data
-// file ("CommitLog-1-2.log", "collection-2.wt"). It matches in any folder. "" if there is none.
+// A file name without a folder, which matches in any folder. It is in quotes after the word "file" or "segment", or it
+// is a word with the extension of a data file ("CommitLog-1-2.log", "collection-2.wt"). "" if there is none.
 std::string bare_file_name(std::string_view text, const Found& error) {
   if (error.at == std::string_view::npos) return {};
   const std::string low = lower_case(text.substr(0, text.find('\n')));
@@ -85,7 +87,7 @@ std::string bare_file_name(std::string_view text, const Found& error) {
       if (name.size() >= 3 && name.size() <= 255 && std::all_of(name.begin(), name.end(), of_name))
         return std::string(name);
     }
-  // Extensions of data files, logs and configurations, which names of hosts and classes do not have.
+  // Extensions of data files, logs and configuration files. Names of hosts and classes do not end like this.
   constexpr std::array kEndings = std::to_array<std::string_view>(
       {".log",   ".wal", ".db",   ".dat",     ".data", ".sst",  ".wt",  ".snap", ".snapshot",
        ".index", ".idx", ".rdb",  ".aof",     ".tmp",  ".json", ".bin", ".ldb",  ".frm",
@@ -106,7 +108,7 @@ std::string bare_file_name(std::string_view text, const Found& error) {
   return {};
 }
 
-// Fields that describe the request of a client: the address in them is the client's, and not that of a peer that the
+// Fields that describe the request of a client. An address in them is the client's, and not that of a peer that the
 // node needs.
 constexpr std::array kOfRequest =
     std::to_array<std::string_view>({"version", "client", "clientip", "clientaddr", "clientaddress", "remoteaddr",
@@ -137,7 +139,7 @@ std::string find_path(std::string_view text, const Found& error) {
   std::string_view best;
   bool best_is_directory = false;
   std::size_t best_distance = std::string_view::npos;
-  std::size_t line = 0;  // offset at which it begins
+  std::size_t line = 0;  // offset at which the line begins
   bool code = is_code_line(text.substr(0, text.find('\n')));
   for (std::size_t at = 0; at < text.size();) {
     if (text[at] == '\n') {
@@ -170,12 +172,12 @@ std::string find_path(std::string_view text, const Found& error) {
       continue;
     const std::size_t letters = static_cast<std::size_t>(
         std::count_if(word.begin(), word.end(), [](char c) { return word_char(c) && !is_digit(c); }));
-    if (letters < 2 || word == "I/O" || word == "i/o") continue;  // "3/5", "1/0/0"
+    if (letters < 2 || word == "I/O" || word == "i/o") continue;  // such as "3/5" or "1/0/0"
     if (word[0] != '/' && !quoted) {
       const std::size_t first = word.find('/');
       // "cannot save: data/db: write failed"
       const bool subject = following.starts_with(": ") && before.ends_with(": ");
-      if (word.find('.') == std::string_view::npos && !subject) continue;  // "and/or"
+      if (word.find('.') == std::string_view::npos && !subject) continue;  // such as "and/or"
       if (is_digit(word[std::min(word.size() - 1, first + 1)])) continue;  // a version: "HTTP/1.1"
       if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos)
         continue;  // code: "google.golang.org/grpc"
@@ -188,7 +190,7 @@ std::string find_path(std::string_view text, const Found& error) {
                                                                     : begin - error.at + 40;
     if (distance >= best_distance) continue;
     best = word;
-    // "/x is out of space", "/x has no space left", "/x ran out of space": a volume or a folder is meant.
+    // True if a volume or a folder is meant: "/x is out of space", "/x has no space left", "/x ran out of space".
     const bool volume =
         error.is_disk_full() && error.at >= at && error.at - at < kOfVolume &&
         (following.starts_with(" is ") || following.starts_with(" has ") || following.starts_with(" ran "));
@@ -205,9 +207,10 @@ std::string find_path(std::string_view text, const Found& error) {
 
 namespace {
 
-// An address of IPv6 at the beginning of a text: "fd00::2", "[fd00::2]:7000". `length` of the text; 0: there is none.
+// An IPv6 address at the beginning of a text, such as "fd00::2" or "[fd00::2]:7000". `length`: characters of the
+// address; 0 if there is none.
 struct LongAddress {
-  std::string peer;  // "" if it is that of no host: "[::]:7000"
+  std::string peer;  // "" if the address is that of no host: "[::]:7000"
   std::size_t length = 0;
 };
 LongAddress read_long_address(std::string_view text) {
@@ -215,10 +218,10 @@ LongAddress read_long_address(std::string_view text) {
   const std::size_t begin = bracket ? 1 : 0;
   std::size_t end = std::min(text.find_first_not_of("0123456789abcdefABCDEF:.", begin), text.size());
   std::string_view digits = text.substr(begin, end - begin);
-  if (end < text.size() && text[end] == '%')  // the interface: "fe80::1%eth0"
+  if (end < text.size() && text[end] == '%')  // the interface follows: "fe80::1%eth0"
     while (++end < text.size() && is_name_char(text[end])) {
     }
-  // "fd00::2: connection refused", "lost fd00::2."
+  // The last character may be punctuation: "fd00::2: connection refused", "lost fd00::2."
   if (!bracket && (digits.ends_with('.') || (digits.ends_with(':') && !digits.ends_with("::"))))
     digits.remove_suffix(1), --end;
   if (std::count(digits.begin(), digits.end(), ':') < 2 || (end < text.size() && word_char(text[end])) ||
@@ -248,7 +251,7 @@ std::string find_peer(std::string_view text) {
         continue;
       }
     }
-    // A letter may precede an address, "S10.0.0.1:11111" or "ip10.0.0.1", but not the "v" of a version.
+    // A letter may precede an address, as in "S10.0.0.1:11111" or "ip10.0.0.1", unless it is the "v" of a version.
     if (!is_digit(text[at]) ||
         (at != 0 && (is_digit(text[at - 1]) || std::string_view("._-vV").find(text[at - 1]) < 5)))
       continue;

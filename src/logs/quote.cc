@@ -12,10 +12,10 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kQuoted = 140;        // characters of a message
-constexpr std::size_t kSearchedLines = 30;  // lines of a message that are searched for the error
+constexpr std::size_t kQuoted = 140;        // characters of a message that are quoted
+constexpr std::size_t kSearchedLines = 30;  // first lines of a message, which are searched for the error
 
-// Truncates without splitting a UTF-8 character.
+// Truncates the text, without splitting a UTF-8 character.
 std::string cut_to(std::string_view text, std::size_t most) {
   std::string cut(text.substr(0, most));
   if (cut.size() == text.size()) return cut;
@@ -30,8 +30,9 @@ std::string_view exception_of(const std::vector<std::string_view>& lines) {
   return last != lines.rend() ? *last : lines.back();
 }
 
-// The lines to quote, which state what happened. Of a Python traceback, the exception at its end. Otherwise the first
-// line, and also a second one if that names an error or an exception, or if the first line ends with a colon.
+// The lines that state what happened, to be quoted. For a Python traceback, this is the exception at its end. Otherwise
+// it is the first line. A second line is quoted if it names an error or an exception, or if the first line ends with a
+// colon.
 std::string quoted(std::string_view text) {
   std::vector<std::string_view> lines;
   for (std::size_t at = 0; at < text.size();) {
@@ -50,7 +51,7 @@ std::string quoted(std::string_view text) {
     if (lines[i].starts_with("Traceback (most recent call last)"))
       return cut_to(lines[0], kQuoted) + " / " + cut_to(exception_of(lines), kQuoted);
   // A line without a timestamp ("open /x: permission denied", printed before the program ends) was appended to the
-  // message before it.
+  // message before it, so quote that line instead.
   if (read_meaning(lines[0]).error == 0)
     for (std::size_t i = 1; i < std::min(lines.size(), kSearchedLines); ++i)
       if (!lines[i].starts_with("at ") && read_meaning(lines[i]).error != 0)

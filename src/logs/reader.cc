@@ -27,29 +27,31 @@ namespace {
 
 constexpr std::size_t kSampleLines = 400;
 constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
-constexpr std::size_t kMostStreams = 4096;      // streams of one file; further threads share one of them
-constexpr std::size_t kLeastMessages = 20'000;  // messages that any file may keep
-// Messages of each kind that are kept after a file has used up its share, within the reserve of a quarter.
+constexpr std::size_t kMostStreams = 4096;      // streams of one file; all further threads share one stream
+constexpr std::size_t kLeastMessages = 20'000;  // every file may keep this many messages
+// When a file has used up its share, this many messages of each kind are still kept. A quarter of the limit is reserved
+// for them.
 constexpr std::uint64_t kKeptPerKind = 256;
 // Nodes that may share one file; lines of further nodes are assigned to no node.
 constexpr std::size_t kMostNodesOfFile = 15;
-// The times of the same message in two files may differ by this much, because one of them may have whole seconds
-// only.
+// The times of the same message in two files may differ by this much, because one of the files may have only whole
+// seconds.
 constexpr std::int64_t kDuplicateWithin = kSecond;
 constexpr std::size_t kMostHosts = 4096;  // hosts that the lines of one file may name
 constexpr std::size_t kLongestHost = 64;  // characters of a host's name in reports
-// The longest line, in characters and in words, that names the node of the following part of a file.
+// The longest line, in characters and in words, that counts as a heading: it names the node of the part of a file that
+// follows.
 constexpr std::size_t kLongestHeading = 120;
 constexpr std::size_t kWordsOfHeading = 5;
 constexpr std::size_t kLongestPrompt = 60;
-// In a file whose newest line comes first, at least kLeastBackward timestamps are smaller than the one before, and
-// kMostlyBackward for each one that is greater.
+// In a file whose newest line comes first, at least kLeastBackward timestamps are smaller than their predecessor, and
+// at least kMostlyBackward times as many as are greater.
 constexpr std::size_t kLeastBackward = 2, kMostlyBackward = 20;
-constexpr std::size_t kMostUnknownHosts = 8;  // hosts that are no nodes, in reports
+constexpr std::size_t kMostUnknownHosts = 8;  // hosts in reports that are no nodes
 constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that determine the kind
 
-// Maps masked texts to kinds, for most lines without a search in the tree. The size is fixed: texts that find no slot
-// are looked up each time.
+// Maps masked texts to kinds, so that most lines need no search in the tree. The size is fixed: a text that finds no
+// free slot is looked up each time.
 class KindCache {
  public:
   KindCache() : places_(std::size_t{1} << 16) {}
@@ -85,7 +87,7 @@ bool any_control(std::string_view text) {
   });
 }
 
-// The messages of one node in one file, with their own kinds and streams.
+// The messages of one node in one file. They use kinds and streams of the file.
 struct FileResult {
   Source source;
   Templates kinds;
@@ -95,12 +97,12 @@ struct FileResult {
   Logs::Texts texts;
 };
 
-// What is kept of one file so far, for all nodes together.
+// How much of one file was kept so far, for all nodes together.
 struct Kept {
   std::size_t messages = 0, text = 0;
 };
 
-// Collects the messages of one node in a file.
+// Collects the messages of one node in one file.
 class Sink {
  public:
   Sink(Parts& parts, const TimeKeeper& clock, std::size_t most_messages, std::size_t most_text, Kept& kept,
@@ -109,12 +111,12 @@ class Sink {
 
   [[nodiscard]] Source& source() { return out_.source; }
 
-  // Adds a line. Its role is corrected where the line alone does not show it, but the open message does.
+  // Adds a line. Corrects the line's role if only the open message shows it.
   void take(LineRole took, std::uint64_t line) {
     line_ = line;
     ++out_.source.lines;
-    // logging.exception() of Python writes the traceback below its message; an uncaught exception has no message before
-    // it.
+    // logging.exception() of Python writes the traceback below its message, whereas no message precedes an uncaught
+    // exception.
     if (took == LineRole::message && open_ && !raised_ && !parts_.time && (chained_ || now_.level >= Level::warning) &&
         parts_.text.starts_with("Traceback (most recent call last)"))
       took = LineRole::rest;
@@ -157,8 +159,8 @@ class Sink {
     long_text_ = true;
   }
 
-  // Tracks the state of a Python traceback. It ends with the exception, unless another one follows that was raised
-  // while the first was handled. Later lines on the same output come from other programs.
+  // Tracks whether a Python traceback has begun. It ends with its exception, unless another traceback follows, of an
+  // exception that was raised while the first one was handled. Later lines on the same output come from other programs.
   void note_traceback(std::string_view line) {
     if (line.starts_with("Traceback (most recent call last)")) traceback_ = true, raised_ = chained_ = false;
     else if (line.starts_with("During handling of the above") || line.starts_with("The above exception was"))
@@ -169,19 +171,19 @@ class Sink {
     return line.starts_with("-----") || line.starts_with("Exception occurred during") || begins_by_itself(line);
   }
 
-  // True if the line reports a failure and follows a message of an ordinary level. The last output of a program has no
-  // timestamp, and is not part of the message before it.
+  // True if the line reports a failure and follows a message of an ordinary level. Such a line may be the last output
+  // of a program: it has no timestamp, but is not part of the message before it.
   bool is_own_failure(std::string_view line) {
     constexpr std::size_t kLongest = 400;
-    constexpr std::uint64_t kMostRead = 10'000;  // lines of one file
+    constexpr std::uint64_t kMostRead = 10'000;  // at most this many lines of one file are read for this
     const bool everyday = now_.level == Level::info || now_.level == Level::debug || now_.level == Level::trace;
     if (!everyday || line.size() > kLongest || looks_like_rest(line) || ++strays_read_ > kMostRead) return false;
     const Meaning meaning = read_meaning(line);
     return meaning.error != 0 || meaning.panic || meaning.ended;
   }
 
-  // True if the open message is the first line of java.util.logging, "Jan 2, 2026 3:04:05 AM com.example.Server run";
-  // the second line has level and text: "INFO: up".
+  // True if the open message is the first line of two that java.util.logging writes: "Jan 2, 2026 3:04:05 AM
+  // com.example.Server run". The second line has level and text: "INFO: up".
   bool is_place_line() const {
     if (now_.level != Level::none || long_text_ || text_.find('\n') != std::string::npos) return false;
     const std::string_view place = text_;
@@ -202,7 +204,7 @@ class Sink {
     now_.ts_ns = where.ts_ns;
   }
 
-  // Makes the line in `parts_` the open message. head_ receives the text that determines its kind.
+  // Opens a message with the line in `parts_`. head_ receives the text that determines the message's kind.
   void begin_message() {
     finish_message();
     traceback_ = raised_ = chained_ = false;
@@ -229,7 +231,7 @@ class Sink {
     head_.assign(text_, 0, std::min(text_.find('\n'), kMostToMask));
     exceptions_ = 0;
     long_text_ = false;
-    // The message may already contain its continuation lines (stack traces in JSON).
+    // The message may already contain continuation lines (stack traces in JSON).
     for (std::size_t at = text_.find('\n'); at != std::string::npos && exceptions_ < kExceptionsInKind;
          at = text_.find('\n', at + 1)) {
       const std::string_view line = std::string_view(text_).substr(at + 1, text_.find('\n', at + 1) - at - 1);
@@ -240,7 +242,8 @@ class Sink {
     }
   }
 
-  // Names identify threads across runs; numbers differ in each run.
+  // Uses the name of the thread or logger, because a name identifies the stream across runs, whereas a number differs
+  // in each run.
   std::uint32_t stream_of() {
     std::string_view name = parts_.thread;
     if (name.find_first_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == std::string_view::npos)
@@ -258,7 +261,7 @@ class Sink {
     return last_stream_;
   }
 
-  // Counts the open message, and keeps it and its text if the limits permit.
+  // Counts the open message. Keeps the message and its text if the limits permit.
   void finish_message() {
     if (!open_) return;
     open_ = false;
@@ -302,8 +305,8 @@ class Sink {
       incomplete_.emplace_back(place, kind_of_time_);
   }
 
-  // True if most timestamps decrease: `journalctl -r`, and what web pages show and export. A clock that is set back
-  // causes a single decrease among many increasing timestamps.
+  // True if most timestamps decrease, as in the output of `journalctl -r` and in what web pages show and export. A
+  // clock that was set back causes only a single decrease.
   [[nodiscard]] bool is_newest_first() const {
     std::size_t back = 0, forth = 0;
     for (std::size_t i = 1; i < out_.messages.size(); ++i) {
@@ -329,7 +332,7 @@ class Sink {
       if (source.last_ns == kNoTime || written.ts_ns > source.last_ns) source.last_ns = written.ts_ns;
     }
     source.newest_first = is_newest_first();
-    // Lines before the first timestamp get that timestamp.
+    // Lines before the first timestamp get the time of that timestamp.
     for (Message& written : out_.messages) {
       if (written.ts_ns != kNoTime) break;
       written.ts_ns = source.first_ns;
@@ -354,7 +357,8 @@ class Sink {
   std::string text_, head_, logger_, masked_, masked_logger_, last_stream_name_;
   bool stream_known_ = false;
   std::uint32_t last_stream_ = 0;
-  // Of a Python traceback: it has begun; its exception was read; another traceback of the same message follows.
+  // The state of a Python traceback: it has begun; its exception was read; another traceback of the same message
+  // follows.
   bool traceback_ = false, raised_ = false, chained_ = false;
   std::size_t exceptions_ = 0;
   std::uint64_t strays_read_ = 0;
@@ -391,7 +395,7 @@ class FileReader {
     if (source_.problem.empty()) {
       IsNode is_node;
       if (names_nodes()) is_node = [&](std::string_view host) { return !options_.node_of(host).empty(); };
-      // A pattern describes the lines as they are in the file.
+      // A user's pattern describes the lines as they are in the file, so do not join lines.
       if (custom_ == nullptr || custom_->pattern.empty()) wrap_ = Wrap::find(sample_, is_node);
       const std::vector<std::string> whole = wrap_ ? wrap_->join(sample_) : std::vector<std::string>();
       const std::vector<std::string>& first_lines = wrap_ ? whole : sample_;
@@ -423,8 +427,8 @@ class FileReader {
         return byte < 9 || (byte > 13 && byte < 27);
       }));
       sample_.emplace_back(line);
-      // The journal's export format is recognised by its first line; it may contain binary fields and must not be read
-      // by lines.
+      // The journal's export format is recognised by its first line. It may contain binary fields, so it must not be
+      // read line by line.
       if (sample_.size() == 1 && (line.starts_with("__CURSOR=") || line.starts_with("__REALTIME_TIMESTAMP="))) return;
     }
     using namespace std::string_view_literals;
@@ -433,12 +437,12 @@ class FileReader {
       source_.problem = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
     } else if (sample_[0].starts_with("\xff\xfe"sv) || sample_[0].starts_with("\xfe\xff"sv)) {
       source_.problem = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` writes it as is read here";
-    } else if (controls * 20 > bytes) {  // one in twelve random bytes is such a character
+    } else if (controls * 20 > bytes) {  // in random bytes, one in twelve is such a character
       source_.problem = "its content is binary, nothing of it was taken for messages";
     }
   }
 
-  // Takes a line as it is in the file. One that was cut is kept until its continuations have been read.
+  // Takes a line as it is in the file. If the line was cut, it is kept until its continuations have been read.
   void take_unwrapped(std::string_view line) {
     if (!wrap_) return take(line);
     if (pending_lines_ != 0 && wrap_->continues(before_, line) &&
@@ -469,7 +473,8 @@ class FileReader {
   // True if the lines of this file may come from several nodes.
   [[nodiscard]] bool names_nodes() const { return options_.node_of && source_.node.empty(); }
 
-  // Several programs may write into one file, some of them without a year: then it is that of the others' lines.
+  // Several programs may write into one file. If only some of them write the year, the year of their lines is used for
+  // the others.
   void find_year(const std::vector<std::string>& sample, const IsNode& is_node) {
     bool yearless = false;
     std::int64_t dated = kNoTime;
@@ -483,8 +488,8 @@ class FileReader {
     if (yearless && dated != kNoTime) clock_.near(dated);
   }
 
-  // Determines which part of a line names the node that wrote it: the part that contains a node's name in most lines of
-  // the sample. Only if no layer names the host.
+  // Determines which part of a line names the node that wrote it, unless a layer names the host. It is the part that is
+  // a node's name in most lines of the sample.
   void find_writer(const std::vector<std::string>& sample, const IsNode& is_node) {
     std::size_t messages = 0;
     std::array<std::size_t, 3> named{};
@@ -519,8 +524,8 @@ class FileReader {
     return {};
   }
 
-  // True for a line that names the node of the part that follows it: "==> n1.log <==" of `tail -f`, "n1:", "## node
-  // n1", "**n1 logs**" in a report.
+  // True for a line that names the node of the part of the file that follows: "==> n1.log <==" of `tail -f`, "n1:", "##
+  // node n1", "**n1 logs**" in a report.
   bool is_part_heading(std::string_view line) {
     if (!names_nodes() || line.empty() || line.size() > kLongestHeading) return false;
     const bool of_tail = line.starts_with("==> ") && line.ends_with(" <==");
@@ -548,7 +553,7 @@ class FileReader {
     part_ = host;
     return true;
   }
-  // Marks of omitted lines ("[...]", "..."), and the fences around code in a report.
+  // True for marks of omitted lines ("[...]", "..."), and for the fences around code in a report.
   static bool is_omission(std::string_view line) {
     if (line.empty() || line.size() > 24) return false;
     return line.starts_with("```") || line == "[...]" || line == "..." || line == "[..]" || line == "(...)" ||
@@ -556,7 +561,7 @@ class FileReader {
            line == "[\xe2\x80\xa6]";
   }
 
-  // A shell prompt before pasted output: "$ grep ...", "[root@n1 tmp]# grep ...", "user@n1:~$ kubectl ...".
+  // True for a shell prompt before pasted output: "$ grep ...", "[root@n1 tmp]# grep ...", "user@n1:~$ kubectl ...".
   static bool is_prompt(std::string_view line) {
     if (line.starts_with("$ ")) return true;
     const std::size_t end = line.substr(0, kLongestPrompt).find_first_of("$#");
@@ -581,8 +586,8 @@ class FileReader {
     return *sinks_.back();
   }
 
-  // The sink for the current line. In a file of several nodes, each line names its host, or continues the message
-  // before it.
+  // The sink for the current line. In a file of several nodes, each line names its host or continues the message before
+  // it.
   Sink& sink_of(LineRole took) {
     if (!names_nodes()) return *sinks_[0];
     if (parts_.host.empty() && !part_.empty()) parts_.host = part_;
@@ -609,7 +614,7 @@ class FileReader {
   void close() {
     if (sinks_.empty()) add_sink("", "");
     for (const std::unique_ptr<Sink>& sink : sinks_) sink->close();
-    // Drop the sink without a node if it is empty; the next one then carries the facts about the whole file.
+    // If the sink without a node is empty, remove it. The next sink then carries the facts about the whole file.
     if (sinks_.size() > 1 && out_.front().source.messages == 0) out_.pop_front();
     Source& first = out_.front().source;
     if (out_.size() == 1 && !first.shared) first.lines = line_;
@@ -689,20 +694,21 @@ class FileReader {
         break;
       }
       if (lines_.take(length, bytes)) field(name, bytes);
-      if (!lines_.next(line)) break;  // the newline after the bytes
+      if (!lines_.next(line)) break;  // skip the newline after the bytes
     }
     end_entry();
   }
 
   LineReader lines_;
   const ReadOptions& options_;
-  Source source_;                // what is known before its lines are read
-  std::deque<FileResult>& out_;  // one for each node; the first element has the lines of no known node
+  Source source_;                // what is known about the file before its lines are read
+  std::deque<FileResult>& out_;  // one for each node; the first one has the lines whose node is unknown
   std::size_t most_messages_, most_text_;
   const CustomForm* custom_ = nullptr;
   std::optional<Form> form_;
   std::optional<Wrap> wrap_;
-  std::string pending_, before_;  // wrap_: the joined lines that were not taken yet, and the last line of the file
+  // used with wrap_: the joined lines that were not taken yet, and the line that was read last
+  std::string pending_, before_;
   std::uint64_t pending_lines_ = 0;
   std::vector<std::string> sample_;
   TimeKeeper clock_{0, 0};
@@ -719,7 +725,7 @@ class FileReader {
   std::size_t last_ = 0;
 };
 
-// Adds the messages of one file to the logs; replaces the file's own kinds and streams by common ones.
+// Adds the messages of one file to the logs. Replaces the file's own kinds and streams by common ones.
 void add_file(FileResult& file, Logs& logs, Templates& templates,
               std::unordered_map<std::string, std::uint32_t>& streams) {
   std::vector<TemplateId> kinds(file.kinds.size());
@@ -736,7 +742,7 @@ void add_file(FileResult& file, Logs& logs, Templates& templates,
     message.stream = stream_of[message.stream];
     message.source = source;
   }
-  // Find the node that the messages belong to.
+  // Find the node to which the messages belong.
   const Source& about = file.source;
   const std::string name = !about.node.empty() ? about.node : !about.host.empty() ? about.host : about.log;
   auto node = std::find_if(logs.nodes.begin(), logs.nodes.end(),
@@ -765,8 +771,8 @@ void move_source(Logs& logs, std::size_t i, std::int64_t by) {
       if (message.source == i && message.ts_ns != kNoTime) message.ts_ns += by;
 }
 
-// Logs of one incident are of the same days. Files whose times have no year get the one in which they end closest to
-// the end of the files that state it.
+// The logs of one incident cover the same days. A file whose times have no year gets the year in which it ends closest
+// to the end of the files that state the year.
 void align_years(Logs& logs) {
   std::int64_t last = kNoTime;
   for (const Source& source : logs.sources)
@@ -790,23 +796,24 @@ void align_years(Logs& logs) {
   }
 }
 
-// Aligns files without zones: their clocks may have another zone than those of the other files.
+// Moves files that state no zone, because their clocks may have another zone than those of the other files.
 // Assumptions: logs of one incident cover about the same time, and zones differ by whole quarters of an hour.
 // Goal: a log is not moved because its node stopped early or was started late.
-// Derivation: it is moved if its times do not overlap those of the other files but do after the move (one end of it
-// decides how far), or if both its first and its last time are away from theirs by the same number of quarters. Two
-// ends that are each within kSlack of the same quarter by chance have a probability of about (2 * 120 / 900)^2 * 1/112.
+// Derivation: a log is moved if its times overlap those of the other files only after the move (one end of the log
+// decides how far), or if its first and its last time differ from theirs by the same number of quarters. The
+// probability that both differences are by chance within kSlackOfEnds (120 s) of the same number of quarters is about
+// (2 * 120 / 900)^2 * 1/112.
 constexpr std::int64_t kQuarter = 900 * kSecond;
 constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
 constexpr std::int64_t kSlack = 60 * kSecond;
 constexpr std::int64_t kSlackOfEnds = 120 * kSecond;
-constexpr std::int64_t kLeastZone = 2 * kQuarter;  // no two zones are closer
+constexpr std::int64_t kLeastZone = 2 * kQuarter;  // no two zones differ by less
 
 std::int64_t in_quarters(std::int64_t apart) {
   return (apart >= 0 ? apart + kQuarter / 2 : apart - kQuarter / 2) / kQuarter * kQuarter;
 }
 
-// The files of one log (rotated), and the time that they cover.
+// The files of one log, which may have been rotated, and the time that they cover.
 struct Covered {
   std::vector<std::size_t> sources;
   std::int64_t first = kNoTime, last = kNoTime;
@@ -820,7 +827,8 @@ struct Covered {
   }
 };
 
-// `stated`: the others state their zone; a log apart from them is moved to end with them, more or less.
+// `stated`: the other files state their zone. A log that does not overlap them is then moved so that it ends at about
+// the same time.
 std::int64_t zone_shift(const Covered& log, const Covered& others, bool stated) {
   const std::int64_t at_end = others.last - log.last, at_begin = others.first - log.first;
   const auto moves = [&](std::int64_t by) {
@@ -831,7 +839,7 @@ std::int64_t zone_shift(const Covered& log, const Covered& others, bool stated) 
       std::abs(at_begin - by) <= kSlackOfEnds)
     return by;
   if (log.overlaps(others)) return 0;
-  // A node that ended early, or started late, has only one end in common with the others.
+  // If a node ended early or started late, only one end of its log coincides with the others.
   const std::int64_t of_begin = in_quarters(at_begin);
   if (std::abs(at_begin - of_begin) <= kSlackOfEnds && std::abs(at_end - by) > kSlackOfEnds && moves(of_begin))
     return of_begin;
@@ -848,7 +856,7 @@ void align_zones(Logs& logs) {
     log.add(source.first_ns, source.last_ns);
     log.zoned = log.zoned || source.zoned;
   }
-  // The files that state their zone are right. If there are none, most files are.
+  // The times of files that state their zone are right. If there are none, those on which most files agree are right.
   Covered right;
   for (const auto& [name, log] : by_log)
     if (log.zoned) right.add(log.first, log.last);
@@ -883,15 +891,15 @@ void align_zones(Logs& logs) {
 
 void merge_by_time(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
-    // Lines of one file keep their order even if their timestamps do not ascend: they were written in this order. Files
-    // are merged by time; a file without timestamps comes last.
+    // Lines of one file were written in their order, so they keep it even if their timestamps do not ascend. Files are
+    // merged by time; a file without timestamps comes last.
     std::vector<std::vector<Message>> files(logs.sources.size());
     bool several = false;
     for (std::size_t i = 1; i < node.messages.size() && !several; ++i)
       several = node.messages[i].source != node.messages[0].source;
     if (!several) continue;
     for (const Message& message : node.messages) files[message.source].push_back(message);
-    // Files of one log follow each other by time; with equal times, by their order in the arguments.
+    // Merge the files by the time of their next message; if times are equal, by the order of the arguments.
     std::vector<std::size_t> at(files.size());
     const auto time_at = [&](std::size_t file) {
       const Message& message = files[file][at[file]];
@@ -921,16 +929,17 @@ void merge_by_time(Logs& logs) {
 
 std::string_view first_line(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// Removes duplicates: two files may contain the same message (a program's log and its output, or its log and syslog's).
-// Keeps the longer text (for example the one with a stack trace) and the more precise of the two times. The messages
-// are in order.
+// Removes duplicates, because two files may contain the same message (a program's log and its output, or its log and
+// syslog's). Keeps the longer text (for example the one with a stack trace) and the more precise of the two times. The
+// messages must be in order.
 void remove_duplicates(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
     const auto other_log = [&](const Message& message) {
       return logs.sources[message.source].log != logs.sources[node.messages[0].source].log;
     };
     if (std::none_of(node.messages.begin(), node.messages.end(), other_log)) continue;
-    // By text: recent messages that have no duplicate in another log yet; those of one text are all from the same log.
+    // By text: recent messages that have no duplicate in another log yet. All messages of one text are from the same
+    // log.
     std::unordered_map<std::string_view, std::deque<std::size_t>> alone;
     std::vector<bool> dropped(node.messages.size());
     std::size_t past = 0;
@@ -1003,7 +1012,7 @@ std::string log_name(const std::filesystem::path& path) {
   };
   for (bool more = true; more;) {
     more = strip(".gz") || strip(".xz") || strip(".zst") || strip(".bz2") || strip(".old");
-    // Remove ".1", ".20261122", "-20261122", also before an extension: "app-2026-11-22.log".
+    // Remove suffixes such as ".1", ".20261122" and "-20261122", also before an extension: "app-2026-11-22.log".
     const std::size_t dot = name.rfind('.');
     if (dot != std::string::npos && dot != 0 && all_digit_chars(std::string_view(name).substr(dot + 1))) {
       name.resize(dot);
@@ -1058,7 +1067,7 @@ Result<Logs> read_logs(std::span<const Input> inputs, const ReadOptions& options
   double whole = 0;
   for (const Input& input : inputs) {
     ROSE_TRY(Bytes bytes, Bytes::open(input.path, input.folder));
-    // Text expands about tenfold when it is decompressed.
+    // A compressed text is about ten times as large when it is decompressed.
     weights.push_back(1 + static_cast<double>(bytes.file_size()) * (bytes.packing().empty() ? 1 : 10));
     whole += weights.back();
     files.push_back(std::move(bytes));

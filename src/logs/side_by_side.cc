@@ -14,11 +14,11 @@ std::string line_of(const Logs& logs, const Message& message) {
   return std::string(text.substr(0, end)) + "...";
 }
 
-// A row: indices into the messages of both nodes. kNone: that log lacks the line.
+// A row, which has an index into the messages of each node. kNone means that this log lacks the line.
 constexpr std::uint32_t kNone = UINT32_MAX;
 using Row = std::pair<std::uint32_t, std::uint32_t>;
 
-// The rows for two logs, from the pairs of matched messages.
+// The rows for two logs. `matched` contains the pairs of matching messages.
 std::vector<Row> merge(std::size_t failure, std::size_t run, const std::vector<Matched>& matched) {
   std::vector<Row> rows;
   std::uint32_t a = 0, b = 0;

@@ -11,7 +11,7 @@ namespace {
 struct Unit {
   std::string_view word;
   double ns;
-  bool begins = false;  // the word may be longer: "minutes"
+  bool begins = false;  // the unit may be the beginning of a longer word, such as "minutes"
 };
 
 constexpr std::array kSpanUnits = std::to_array<Unit>({{"nano", 1, true},
@@ -71,7 +71,7 @@ Span read_span(std::string_view low, std::size_t at) {
   for (;;) {
     span.end = at;
     if (larger == 0) {
-      if (at + 1 < low.size() && low[at] == ']' && low[at + 1] == ' ') ++at;  // "[2194] ms"
+      if (at + 1 < low.size() && low[at] == ']' && low[at + 1] == ' ') ++at;  // as in "[2194] ms"
       while (at < low.size() && low[at] == ' ') ++at;
     }
     const Unit* unit = unit_at(low, at);

@@ -9,13 +9,14 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kLongestWord = 64;
-// For messages of one length; later ones share a branch (Drain's maxChild).
+// The most first words of messages of one length that have a branch of their own. Later words share a branch (Drain's
+// maxChild).
 constexpr std::size_t kMostFirstWords = 100;
-constexpr std::size_t kCrowded = 64;  // kinds in one leaf from which a smaller similarity is sufficient
+constexpr std::size_t kCrowded = 64;  // from this many kinds in one leaf on, a smaller similarity is sufficient
 constexpr double kSimilarInCrowd = 0.3;
 constexpr std::size_t kMostDistinctWords = 500'000;
 
-// --- placeholders
+// --- Placeholders.
 
 enum CharClass : std::uint8_t { other_char, space_char, mark_char, digit_class, hex_letter, letter_class };
 
@@ -35,12 +36,12 @@ constexpr std::array<std::uint8_t, 256> kClasses = [] {
 std::uint8_t class_of(char c) { return kClasses[static_cast<unsigned char>(c)]; }
 bool digit_of(char c) { return class_of(c) == digit_class; }
 
-// The numbers of characters of each class in a word, counted while searching for its end.
+// The number of characters of each class in a word. They are counted while the end of the word is searched.
 struct Shape {
   std::size_t digits = 0, hex = 0, letters = 0, dots = 0, colons = 0, slashes = 0, dashes = 0, others = 0;
 };
 
-bool ipv4(std::string_view word) {  // optionally with a port or prefix length
+bool ipv4(std::string_view word) {  // a port or a prefix length may follow
   int parts = 0;
   std::size_t i = 0;
   for (; parts < 4; ++parts) {
@@ -88,7 +89,7 @@ void put_digits_as_signs(std::string_view word, std::string& out) {
   }
 }
 
-// True if a small number after this word is part of the meaning: "exit code 1", "errno=28", "signal 9", "HTTP status
+// True if a small number after this word belongs to the meaning: "exit code 1", "errno=28", "signal 9", "HTTP status
 // 502".
 bool names_a_code(std::string_view before) {
   constexpr std::array kWords =
@@ -96,10 +97,10 @@ bool names_a_code(std::string_view before) {
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return before.ends_with(word); });
 }
 
-// Appends the word, or a placeholder if it is variable. `before` is the previous word.
+// Appends the word, or a placeholder if the word is variable. `before` is the previous word.
 void put_word(std::string_view word, const Shape& shape, std::string_view before, std::string& out) {
   if (shape.digits == 0 && shape.slashes == 0) {
-    // Hexadecimal words without digits, such as "deadbeef", cannot be distinguished from words; keep them.
+    // Keep hexadecimal words without digits, such as "deadbeef", because they cannot be distinguished from other words.
     if (shape.colons >= 2 && shape.letters == 0 && shape.hex + shape.colons == word.size()) {
       out += "<addr>";
     } else {
@@ -116,12 +117,12 @@ void put_word(std::string_view word, const Shape& shape, std::string_view before
     if (word.find("://") != std::string_view::npos) {
       out += "<url>";
     } else if (word.front() == '/' && word.size() > 1 && shape.slashes + shape.dots < word.size()) {
-      // "/127.0.0.1:2888": Java prints addresses like this.
+      // Java prints addresses in this form: "/127.0.0.1:2888".
       out += ipv4(word.substr(1)) ? "<addr>" : "<path>";
     } else if (ipv4(word)) {
       out += "<addr>";
     } else if (shape.digits + shape.slashes + shape.dashes + shape.dots + shape.colons == word.size()) {
-      out += "<n>";  // "3/5", "1/0/0/2/3"
+      out += "<n>";  // such as "3/5" or "1/0/0/2/3"
     } else if (word.find('.') != std::string_view::npos && shape.digits != 0 && shape.colons == 0) {
       out += "<path>";
     } else {
@@ -147,7 +148,7 @@ void put_word(std::string_view word, const Shape& shape, std::string_view before
   out += tail;
 }
 
-// --- words that name an error
+// --- Words that name an error.
 
 constexpr std::array kErrorTexts = std::to_array<std::string_view>({"no space left",
                                                                     "permission denied",
@@ -207,7 +208,7 @@ std::uint32_t hash_of(std::string_view text) {
   return hash;
 }
 
-// True for a name of an error, signal or exception: "ENOSPC", "SIGKILL", "java.io.IOException", "OSError".
+// True for the name of an error, a signal or an exception: "ENOSPC", "SIGKILL", "java.io.IOException", "OSError".
 bool error_word(std::string_view word) {
   while (!word.empty() && (word.back() == ':' || word.back() == '.' || word.back() == ',')) word.remove_suffix(1);
   if (word.size() < 4) return false;
@@ -310,11 +311,11 @@ TemplateId Templates::other(Level level) {
   return at->second;
 }
 
-// Returns the most similar kind in the leaf for the words, or a new one. Words in which the message and the kind differ
-// become placeholders.
+// Returns the kind in the leaf that is most similar to the words, or a new kind. Words in which the message and the
+// kind differ become placeholders.
 TemplateId Templates::place(const std::vector<Word>& words, Level level, Word logger, std::uint32_t errors) {
-  // The tree has a fixed depth: length (with level, logger and errors), then the first two words, unless they contain
-  // placeholders or digits, or there are too many different ones.
+  // The tree has a fixed depth. The levels are the length (with level, logger and errors), then the first two words. A
+  // word is not used if it contains placeholders or digits, or if there are too many different ones.
   const std::uint64_t top = mix(mix(mix(words.size(), static_cast<std::uint64_t>(level)), logger), errors);
   const auto route = [&](std::size_t i) -> Word {
     if (i >= words.size() || words[i] == kAny) return kAny;
@@ -342,7 +343,7 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
       const TemplateId id = leaf->second[n];
       const Kind& kind = kinds_[id];
       if (kind.words != words.size() || kind.level != level || kind.logger != logger || kind.errors != errors)
-        continue;  // another key with the same hash
+        continue;  // the key is another one with the same hash
       double cost = 0;
       for (std::size_t i = 0; i < words.size(); ++i) {
         const Word mine = words_[kind.first + i];
@@ -350,7 +351,8 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
           cost += mine == words[i] ? 0 : 0.01;
           continue;
         }
-        // Two words of lower-case letters ("up", "down") distinguish messages more than names and ids do.
+        // If two words that consist of lower-case letters differ ("up", "down"), this distinguishes messages more than
+        // different names and ids do.
         cost += plain_[mine] && plain_[words[i]] ? 2 : 1;
       }
       const double score = words.empty() ? 1 : 1 - cost / static_cast<double>(words.size());
@@ -367,8 +369,8 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
       return best;
     }
   }
-  // The leaf is full: variable words without a recognisable form (names of tables, texts of users). Further messages
-  // share one kind, so that the cost of a message stays constant.
+  // The leaf is full, because some words vary without having a recognisable form (names of tables, texts of users).
+  // Further messages share one kind, so that the cost of a message stays constant.
   if (full && leaf->second.size() > kMostInLeaf) return leaf->second.back();
   if (kinds_.size() >= kMost) {
     ++overflow_;

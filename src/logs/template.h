@@ -1,8 +1,8 @@
 // Groups messages into kinds. The variable parts of a message (numbers, addresses, ids, paths) are replaced by
-// placeholders, and messages whose masked texts then differ in few words are of one kind. After Drain (He, Zhu, Zheng,
-// Lyu: "Drain: An Online Log Parsing Approach with Fixed Depth Tree", ICWS 2017), with one addition: words that name an
-// error (an errno's name or text, an exception, a signal) never become placeholders, because they are what the analysis
-// looks for.
+// placeholders; messages are of one kind if their masked texts then differ in few words. The method is Drain (He, Zhu,
+// Zheng, Lyu: "Drain: An Online Log Parsing Approach with Fixed Depth Tree", ICWS 2017), with one addition: words that
+// name an error (an errno's name or text, an exception, a signal) never become placeholders, because the analysis looks
+// for these words.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@ namespace rose::logs {
 
 using TemplateId = std::uint32_t;
 
-// "dial tcp 127.0.0.1:6223: connection refused" -> "dial tcp <addr>: connection refused". Placeholders: <n> (number),
-// <addr>, <path>, <url>, <id>. Reads only the first line, at most kMostToMask characters of it, and stops after
-// kMostMasked masked characters.
+// Masks a text: "dial tcp 127.0.0.1:6223: connection refused" becomes "dial tcp <addr>: connection refused". The
+// placeholders are <n> (number), <addr>, <path>, <url> and <id>. Reads only the first line, at most kMostToMask
+// characters of it, and stops after kMostMasked masked characters.
 inline constexpr std::size_t kMostMasked = 1000;
 inline constexpr std::size_t kMostToMask = 4 * kMostMasked;
 void mask(std::string_view text, std::string& masked);
@@ -30,25 +30,26 @@ void mask(std::string_view text, std::string& masked);
 class Templates {
  public:
   Templates() = default;
-  Templates(const Templates&) = delete;  // texts_ points into ids_
+  Templates(const Templates&) = delete;  // because texts_ points into ids_
   Templates& operator=(const Templates&) = delete;
   Templates(Templates&&) = default;
   Templates& operator=(Templates&&) = default;
 
-  static constexpr std::size_t kMost = 50'000;   // kinds; later ones share one kind per level ("other")
-  static constexpr std::size_t kMostWords = 64;  // words of a template; the rest is one placeholder
-  // Kinds in one leaf of the tree; one more takes all messages that match none of them.
+  // the most kinds; further messages get one common kind per level ("other")
+  static constexpr std::size_t kMost = 50'000;
+  static constexpr std::size_t kMostWords = 64;  // the most words of a template; one placeholder stands for the rest
+  // The most kinds in one leaf of the tree. One more kind takes all messages that match none of them.
   static constexpr std::size_t kMostInLeaf = 128;
-  static constexpr double kSimilar = 0.6;  // least share of equal words in two messages of one kind
+  static constexpr double kSimilar = 0.6;  // the least share of equal words in messages of one kind
 
-  // The kind of a masked text. Messages that differ in level or logger are never of one kind. Ids of kinds never
-  // change; their texts become more general.
+  // The kind of a masked text. Messages that differ in level or logger never have the same kind. The id of a kind never
+  // changes, but its text may become more general.
   TemplateId learn(std::string_view masked, Level level, std::string_view logger);
-  // The kind in this set for a kind of another set: merges the kinds of several files.
+  // The kind in this set that corresponds to a kind of another set. Used to merge the kinds of several files.
   TemplateId learn(const Templates& other, TemplateId id);
 
   [[nodiscard]] std::size_t size() const { return kinds_.size(); }
-  [[nodiscard]] std::string text(TemplateId id) const;  // "open <path>: <*> refused"
+  [[nodiscard]] std::string text(TemplateId id) const;  // for example "open <path>: <*> refused"
   [[nodiscard]] Level level(TemplateId id) const { return kinds_[id].level; }
   [[nodiscard]] std::string_view logger(TemplateId id) const;
   [[nodiscard]] std::uint64_t overflow() const {
@@ -63,7 +64,7 @@ class Templates {
     bool other = false;
     Word logger = 0;
     std::uint32_t errors = 0;
-    std::uint32_t first = 0, words = 0;  // index into words_, and count
+    std::uint32_t first = 0, words = 0;  // the words of the kind: index into words_, and number
   };
 
   Word word(std::string_view text);
@@ -74,10 +75,11 @@ class Templates {
   std::vector<Word> words_;
   std::unordered_map<std::string, Word> ids_;
   std::vector<const std::string*> texts_;  // indexed by Word: the word's text
-  std::vector<bool> plain_;                // indexed by Word: it consists of lower-case letters
+  std::vector<bool> plain_;                // indexed by Word: true if it consists of lower-case letters
   std::unordered_map<std::uint64_t, std::vector<TemplateId>>
       leaves_;  // key: a hash of level, logger, length, errors and the first two words
-  // The number of different first words in messages of one length; key: a hash of the length, level, logger and errors.
+  // The number of different first words in messages of one length. The key is a hash of length, level, logger and
+  // errors.
   std::unordered_map<std::uint64_t, std::uint32_t> children_;
   std::unordered_map<std::uint8_t, TemplateId> others_;
   std::vector<Word> scratch_;

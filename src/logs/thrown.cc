@@ -10,9 +10,9 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLongestJavaName = 512;  // the limit in schedules
-constexpr std::size_t kMostSent = 4;           // exceptions sent by peers, of one trace
-constexpr std::size_t kMostHeaderLines = 30;   // lines of an exception's own message
+constexpr std::size_t kLongestJavaName = 512;  // the same limit as in schedules
+constexpr std::size_t kMostSent = 4;           // exceptions in one trace that peers sent
+constexpr std::size_t kMostHeaderLines = 30;   // lines of the message of one exception
 
 bool is_spacing(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -22,7 +22,7 @@ std::string_view trimmed_text(std::string_view text) {
   return text;
 }
 
-// Columns of indentation. The width of a tab does not matter, because values are only compared.
+// The indentation in characters. A tab counts as a fixed width, because indentations are only compared.
 std::size_t indent_of(std::string_view line) {
   std::size_t columns = 0;
   for (const char c : line) {
@@ -36,7 +36,8 @@ bool name_char(char c) {
   return is_alpha(c) || is_digit(c) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// True for a qualified class name: at least two parts, each of which begins with a letter: "org.x.Y$Inner".
+// True if the name has the form of a qualified class name. It has at least two parts, and each begins with a letter:
+// "org.x.Y$Inner".
 bool class_shape(std::string_view name) {
   if (name.size() > kLongestJavaName || name.find('.') == std::string_view::npos) return false;
   bool begins = true;
@@ -86,10 +87,11 @@ bool read_place(std::string_view text, Frame& frame) {
 // The line that names an exception.
 struct Headline {
   std::string_view class_name, message;
-  std::string_view inner;  // "java.io.IOException" of "org.apache.hadoop.ipc.RemoteException(java.io.IOException): ..."
+  // "java.io.IOException", if the headline is "org.apache.hadoop.ipc.RemoteException(java.io.IOException): ..."
+  std::string_view inner;
 };
 
-// Parses a headline that begins at the beginning of the line. `sent`: the line is the text of a RemoteException.
+// Parses a headline at the beginning of the line. `sent`: the line is the text of a RemoteException.
 std::optional<Headline> header_at(std::string_view line, bool sent = false) {
   std::size_t end = 0;
   while (end < line.size() && (name_char(line[end]) || line[end] == '.')) ++end;
@@ -102,7 +104,7 @@ std::optional<Headline> header_at(std::string_view line, bool sent = false) {
     end += close + 1;
   }
   if (end < line.size() && line[end] != ':') return std::nullopt;
-  if (end + 1 < line.size() && line[end + 1] != ' ') return std::nullopt;  // "a.b:17"
+  if (end + 1 < line.size() && line[end + 1] != ' ') return std::nullopt;  // such as "a.b:17"
   if (!exception_word(header.class_name) && !is_upper(last_part(header.class_name).front())) return std::nullopt;
   if (end < line.size()) header.message = trimmed_text(line.substr(end + 1));
   if (!sent && header.inner.empty() &&
@@ -122,7 +124,7 @@ std::optional<Headline> header_in(std::string_view line) {
     if (quote != std::string_view::npos) line = trimmed_text(line.substr(quote + 2));
   }
   if (std::optional<Headline> found = header_at(line)) return found;
-  // The headline may follow the program's own text: "cannot save: java.io.IOException: bad block".
+  // The program's own text may precede the headline: "cannot save: java.io.IOException: bad block".
   for (std::size_t at = 0; at < line.size();) {
     const std::size_t begin = at;
     while (at < line.size() && !is_spacing(line[at])) ++at;
@@ -134,7 +136,7 @@ std::optional<Headline> header_in(std::string_view line) {
   return std::nullopt;
 }
 
-// Parses "... 12 more", "... 12 common frames omitted".
+// Parses the number in "... 12 more" or "... 12 common frames omitted".
 std::optional<std::size_t> left_out(std::string_view line) {
   if (!line.starts_with("... ")) return std::nullopt;
   line.remove_prefix(4);
@@ -165,7 +167,7 @@ class Reader {
     Frame frame;
     const bool framed = read_frame(bare, frame);
     if (suppressed_ && !bare.empty()) {
-      // The causes of a suppressed exception are indented below it. If the indentation was lost, it ends at the next
+      // Skip a suppressed exception. Its causes are indented below it; if the indentation was lost, it ends at the next
       // cause. Its message may have several lines.
       const bool cause = bare.starts_with("Caused by: ") || bare.starts_with("Wrapped by: ");
       if (*suppressed_ == 0 ? cause : indent_of(line) < *suppressed_ && (cause || suppressed_framed_))
@@ -208,7 +210,7 @@ class Reader {
 
   void take_frame(Frame frame) {
     if (trace_.empty()) {
-      // The headline is the last line that names an exception; the lines after it are the exception's message.
+      // The last line that names an exception is the headline. The lines after it belong to the exception's message.
       std::optional<Headline> header;
       std::size_t at = before_.size();
       while (at > 0 && !header) header = header_in(before_[--at]);
@@ -222,7 +224,8 @@ class Reader {
     if (frames.size() < kMostFrames) frames.push_back(std::move(frame));
   }
 
-  // The text of a RemoteException ends with the peer's stack trace. The own stack trace follows after an empty line.
+  // The text of a RemoteException ends with the peer's stack trace. After an empty line, the program's own stack trace
+  // follows.
   void take_sent_frames() {
     Thrown& own = trace_.back();
     if (inner_.empty() || own.frames.empty() || sent_.size() >= kMostSent) return;
@@ -252,7 +255,7 @@ class Reader {
     }
   }
 
-  // Adds the omitted frames, which are those of the enclosing exception.
+  // Adds the omitted frames, which are the outermost frames of the enclosing exception.
   void fill(std::size_t more) {
     if (trace_.size() < 2) return;
     const std::vector<Frame>& before = trace_[trace_.size() - 2].frames;
@@ -261,7 +264,7 @@ class Reader {
     frames.insert(frames.end(), before.end() - static_cast<std::ptrdiff_t>(more), before.end());
   }
 
-  // Ends the current trace, and puts the chain of exceptions in order.
+  // Ends the current trace, and puts its chain of exceptions in order.
   void close() {
     suppressed_.reset();
     before_.clear();
@@ -307,7 +310,7 @@ bool read_frame(std::string_view line, Frame& frame) {
   if (!read_place(line.substr(open + 1, close - open - 1), frame)) return false;
   std::string_view name = line.substr(0, open);
   std::string hidden;
-  // "org.x.Y$$Lambda$14/0x0000000840066440.run": a class that the JVM generated.
+  // A class that the JVM generated: "org.x.Y$$Lambda$14/0x0000000840066440.run".
   for (std::size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1)) {
     if (slash + 1 >= name.size() || !is_digit(name[slash + 1])) continue;
     const std::size_t dot = name.find('.', slash);
@@ -317,7 +320,7 @@ bool read_frame(std::string_view line, Frame& frame) {
     frame.generated = true;
     break;
   }
-  name = name.substr(name.rfind('/') + 1);  // "java.base@17.0.15/", "app//"
+  name = name.substr(name.rfind('/') + 1);  // removes "java.base@17.0.15/" or "app//"
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos || dot == 0 || dot + 1 == name.size()) return false;
   const std::string_view class_name = name.substr(0, dot), method = name.substr(dot + 1);

@@ -7,14 +7,14 @@
 
 namespace rose::logs {
 
-// Replaces the stand-in year by the right one: the date stays the same, and its day number changes.
+// Replaces the placeholder year by the right one. The date stays the same, so the number of the day changes.
 std::int64_t TimeKeeper::with_year(std::int64_t ns) {
   std::int64_t day_number = ns / kDay;
   if (ns % kDay < 0) --day_number;
   int year = 0;
   unsigned month = 0, day = 0;
   date_of(day_number, year, month, day);
-  // The conversion to UTC may move the first and last hours of a year into another one.
+  // The first and last hours of the placeholder year may be in another year after the conversion to UTC.
   const int moved = year - kPlaceholderYear;
   const auto in_year = [&](int wanted) {
     return days_of(wanted + moved, month, day) * kDay + (ns - day_number * kDay);
@@ -23,7 +23,7 @@ std::int64_t TimeKeeper::with_year(std::int64_t ns) {
     int now = 0;
     unsigned ignored = 0;
     date_of((near_ns_ != kNoTime ? near_ns_ : written_ns_) / kDay, now, ignored, ignored);
-    // Allow one more day, because the writer's clock or zone may be ahead.
+    // Allow one more day, because the clock or the zone of the writer may be ahead.
     year_ = near_ns_ == kNoTime && in_year(now) > written_ns_ + kDay ? now - 1 : now;
     for (const int other : {now - 1, now + 1})
       if (near_ns_ != kNoTime && std::abs(in_year(other) - near_ns_) < std::abs(in_year(year_) - near_ns_))
@@ -31,7 +31,7 @@ std::int64_t TimeKeeper::with_year(std::int64_t ns) {
   } else if (last_yearless_ != kNoTime && in_year(year_) < last_yearless_ - 182 * kDay) {
     ++year_;
   } else if (last_yearless_ != kNoTime && in_year(year_) > last_yearless_ + 182 * kDay) {
-    return in_year(year_ - 1);  // a late line of the previous year
+    return in_year(year_ - 1);  // the line is late and belongs to the previous year
   }
   last_yearless_ = in_year(year_);
   return last_yearless_;
@@ -48,7 +48,7 @@ std::int64_t TimeKeeper::take(const TimeStamp& stamp) {
         ++days_;
         in_days += kDay;
       } else if (last_dateless_ != kNoTime && in_days > last_dateless_ + kDay / 2 && days_ > 0) {
-        return in_days - kDay;  // a late line of the previous day
+        return in_days - kDay;  // the line is late and belongs to the previous day
       }
       last_dateless_ = in_days;
       return in_days;
@@ -61,8 +61,8 @@ std::int64_t TimeKeeper::take(const TimeStamp& stamp) {
 std::int64_t TimeKeeper::offset(TimeKind kind) const {
   if (kind == TimeKind::since_boot) return last_since_boot_ == kNoTime ? 0 : written_ns_ - last_since_boot_;
   if (kind != TimeKind::no_date || last_dateless_ == kNoTime) return 0;
-  // Whole days: the last ones that put the last line at or before the time at which the file was written, plus one hour
-  // for clocks that differ.
+  // The number of days to add. It is the greatest one that puts the last line at or before the time at which the file
+  // was written, plus one hour because the clocks may differ.
   std::int64_t days = (written_ns_ + 3600 * kSecond - last_dateless_) / kDay;
   if ((written_ns_ + 3600 * kSecond - last_dateless_) % kDay < 0) --days;
   return days * kDay;

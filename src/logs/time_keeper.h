@@ -8,21 +8,21 @@
 
 namespace rose::logs {
 
-// Completes the timestamps of one file. A missing year is chosen so that the first line without a year is closest to a
-// line of the file that has one (near()); if none has, so that it is at or before `written_ns`, when the file was last
-// written. A missing date is chosen so that the last line is at or before `written_ns`. Between them, the order of the
-// lines decides: a timestamp that is more than half a year or half a day before its predecessor begins the next year or
-// day.
+// Completes the timestamps of one file. The first line without a year determines a missing year: if other lines of the
+// file state a year, its time is to be as near as possible to the time of such a line (near()); otherwise it must not
+// be after `written_ns`, when the file was last written. A missing date is chosen so that the last line is not after
+// `written_ns`. For the other lines, their order decides: a timestamp that is more than half a year or half a day
+// before its predecessor begins the next year or day.
 class TimeKeeper {
  public:
   // `zone_ns`: ns east of Greenwich, for timestamps without a zone.
   TimeKeeper(std::int64_t zone_ns, std::int64_t written_ns) : zone_ns_(zone_ns), written_ns_(written_ns) {}
 
-  // A time from this file that states its year: several programs may write into one file.
+  // Call this with a time of this file that states its year, because several programs may write into one file.
   void near(std::int64_t ns) { near_ns_ = ns; }
 
-  // UTC in ns. For timestamps without a date and for those since a start, add offset(kind) after the last line was
-  // read.
+  // The time in UTC, in ns. If the timestamp has no date, or is the time since a start, add offset(kind) after the last
+  // line was read.
   [[nodiscard]] std::int64_t take(const TimeStamp& stamp);
   [[nodiscard]] std::int64_t offset(TimeKind kind) const;
 
@@ -32,9 +32,9 @@ class TimeKeeper {
   std::int64_t zone_ns_;
   std::int64_t written_ns_;
   std::int64_t near_ns_ = kNoTime;
-  int year_ = 0;  // the year of the last timestamp without one
+  int year_ = 0;  // the year that was given to the last timestamp without one
   std::int64_t last_yearless_ = kNoTime;
-  std::int64_t days_ = 0;  // days added to timestamps without a date
+  std::int64_t days_ = 0;  // number of days that are added to timestamps without a date
   std::int64_t last_dateless_ = kNoTime;
   std::int64_t last_since_boot_ = kNoTime;
 };

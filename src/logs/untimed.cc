@@ -17,7 +17,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::chrono::milliseconds kEvery{2};
-constexpr int kListEvery = 25;                // times kEvery: how often the list of files is updated
+constexpr int kListEvery = 25;                // the list of files is updated once in this many times kEvery
 constexpr std::int64_t kMatchSpacing = 1000;  // ns between the messages that are placed before a matched one
 
 bool has_times(const NodeLog& node) {
@@ -25,8 +25,8 @@ bool has_times(const NodeLog& node) {
                      [](const Message& message) { return message.ts_ns != kNoTime; });
 }
 
-// The median difference between the times of matched messages: how much later the incident was than the normal run. 0
-// if no matched messages have timestamps.
+// The median difference between the times of matched messages, that is, how much later the incident was than the normal
+// run. 0 if no matched messages have timestamps.
 std::int64_t apart(const Logs& failure, const Logs& normal, const Difference& difference) {
   std::vector<std::int64_t> all;
   for (std::size_t n = 0; n < difference.nodes.size(); ++n) {
@@ -80,14 +80,15 @@ void Watch::follow(const std::stop_token& stop) {
   }
   known = files_();
   look();
-  // Convert to the wall clock as it is at the end, as traces do: it may have been set meanwhile.
+  // Convert to the wall clock as it is at the end, as traces do, because the wall clock may have been set during the
+  // run.
   const std::int64_t offset = wall_offset_ns();
   for (auto& [file, marks] : marks_)
     for (Mark& mark : marks) mark.ts_ns += offset;
 }
 
 void Watch::apply(Logs& logs) const {
-  std::vector<std::vector<std::int64_t>> times(logs.sources.size());  // by source and line
+  std::vector<std::vector<std::int64_t>> times(logs.sources.size());  // the time of each line, by source
   for (std::size_t i = 0; i < logs.sources.size(); ++i) {
     const Source& source = logs.sources[i];
     const auto marks = marks_.find(source.path);
@@ -98,7 +99,8 @@ void Watch::apply(Logs& logs) const {
     auto mark = marks->second.begin();
     std::string_view line;
     for (std::uint64_t at = 0; times[i].size() < source.lines && lines.next(line);) {
-      at += line.size() + 1;  // the line is complete with this byte; a truncated line counts a little too early
+      // the line ends here; if it was truncated, it ended later, so its time is a little too early
+      at += line.size() + 1;
       while (mark + 1 != marks->second.end() && mark->size < at) ++mark;
       times[i].push_back(mark->ts_ns);
     }

@@ -1,5 +1,5 @@
-// Times for logs without timestamps. During a run, a Watch observes when each line is written. A failure's log is
-// aligned with the log of a run without faults, by the messages that both contain.
+// Finds times for logs without timestamps. During a run, a Watch observes when each line is written. A failure's log is
+// aligned with the log of a run without faults by the messages that both contain.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@
 
 namespace rose::logs {
 
-// Records the growth of a run's log files in a separate thread. It makes a few system calls every 2 ms.
+// Records how a run's log files grow, in a separate thread. Makes a few system calls every 2 ms.
 class Watch {
  public:
-  static constexpr std::size_t kMostMarks = 1'000'000;  // further growth is not recorded
+  static constexpr std::size_t kMostMarks = 1'000'000;  // growth after this many marks is not recorded
   struct Mark {
     std::uint64_t size = 0;  // bytes
-    std::int64_t ts_ns = 0;  // when the file was seen to have this size; wall clock after stop()
+    std::int64_t ts_ns = 0;  // when the file was first seen with this size; converted to the wall clock by stop()
   };
-  using Growth = std::map<std::filesystem::path, std::vector<Mark>>;  // by file; sizes ascend
+  using Growth = std::map<std::filesystem::path, std::vector<Mark>>;  // by file, with ascending sizes
 
   // `files` returns the files that exist now. It is called repeatedly, because nodes create their files at any time.
   explicit Watch(std::function<std::vector<Input>()> files);
@@ -36,11 +36,11 @@ class Watch {
   ~Watch();
 
   void stop();
-  // Call it only after stop().
+  // Call this only after stop().
   [[nodiscard]] const Growth& growth() const { return marks_; }
-  [[nodiscard]] std::size_t marks() const { return count_; }  // recorded so far
-  // Sets the times of messages in files without timestamps to when their lines were written, and sorts each node's
-  // messages by time.
+  [[nodiscard]] std::size_t marks() const { return count_; }  // number of marks recorded so far
+  // In files without timestamps, sets the time of each message to the time at which its line was written. Sorts each
+  // node's messages by time.
   void apply(Logs& logs) const;
 
  private:
@@ -52,14 +52,15 @@ class Watch {
   std::jthread thread_;
 };
 
-// Converts the growth to text, which is kept with the run, with paths relative to its folder; and back. Invalid lines
-// are ignored.
+// Converts the growth to text, which is kept with the run, and back. The text contains paths relative to the run's
+// folder. Invalid lines are ignored.
 [[nodiscard]] std::string growth_text(const Watch::Growth& growth, const std::filesystem::path& run_dir);
 [[nodiscard]] Watch::Growth growth_of_text(std::string_view text, const std::filesystem::path& run_dir);
 
-// Sets the times of the failure's nodes that have no timestamps, from those of the run without faults, which ended at
-// `end_ns`. A matched message gets the time of its counterpart. Others get a time just before the next matched message,
-// because what they report happened before it. Those after the last matched message are spread over the remaining time.
+// Sets the times of those nodes of the failure that have no timestamps, from the run without faults, which ended at
+// `end_ns`. A matched message gets the time of its counterpart. A message before the next matched one gets a time just
+// before it, because what it reports happened before. Messages after the last matched one are spread over the remaining
+// time.
 void align(Logs& failure, const Logs& normal, const Difference& difference, std::int64_t end_ns);
 
 }  // namespace rose::logs

@@ -43,7 +43,7 @@ class Places {
   Places();
   // Takes no lock.
   [[nodiscard]] const Place* find(MethodId method, Location location) const;
-  // Replaces the entry at the same location, if there is one.
+  // The remaining methods must be called under the agent's lock. publish() replaces the entry at the same location.
   void publish(Place* place);
   [[nodiscard]] const std::vector<Place*>& all() const { return all_; }
 

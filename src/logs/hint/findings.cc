@@ -9,8 +9,8 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kTail = 6;  // messages before an end that may state its cause
-// A stop is a sequence of messages that report it. Two of them are at most kStopInterval apart, and all of them are
+constexpr std::size_t kTail = 6;  // at most this many messages before an end may state its cause
+// A stop is a sequence of messages that report it. They follow each other within kStopInterval, and all of them are
 // among the last kMostOfStop messages.
 constexpr std::int64_t kStopInterval = 5 * kSecond;
 constexpr std::size_t kMostOfStop = 1'000;
@@ -31,7 +31,8 @@ std::vector<std::int64_t> stops_of(const Logs& logs, const std::vector<NodeName>
   return all;
 }
 
-// True if the reported stop is that of another node, which this one ordered or learnt of: "shutdown host n2".
+// True if the message reports the stop of another node, which the writer ordered or was informed of: "shutdown host
+// n2".
 bool is_of_another(const std::vector<NodeName>& names, const NodeLog& node, const Meaning& meaning,
                    std::string_view text) {
   return meaning.stop_end != 0 && is_object(names, node.node, text.substr(std::min(meaning.stop_end, text.size())));
@@ -69,8 +70,8 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
   for (std::size_t n = 0; n < failure.nodes.size(); ++n) find_restarts(n);
 }
 
-// A log usually begins before the fault. A message that occurs in most parts of the log, including the first one, is
-// therefore no consequence of a fault. An excerpt that begins with the fault is too short to be judged.
+// A log usually begins before the fault, so a message that occurs in most parts of the log, including the first one, is
+// no consequence of a fault. A short log is not examined, because it may be an excerpt that begins with the fault.
 void Findings::find_throughout() {
   throughout_.resize(failure.nodes.size());
   if (!normal.nodes.empty()) return;
@@ -84,11 +85,11 @@ void Findings::find_throughout() {
   }
 }
 
-// Assumption: a node that stops in order within a long log, and starts again soon, was restarted by its operators.
-// Goal: what its peers report meanwhile is no outage of its own. Derivation: the stop and the start are messages that
-// occur a few times; between them, nothing is logged that the node logs all the time (a component that is restarted
-// leaves the others running), and no process reports a failure; a start follows within kMostDown. Connections close
-// kBefore the last message and open again kAfter the first ones.
+// Assumption: if a node stops in order within a long log and soon starts again, its operators restarted it. Goal: what
+// its peers report meanwhile does not count as an outage. Derivation: the messages of the stop and of the start occur
+// only a few times. Between them, the node logs none of the messages that it logs all the time (otherwise only one
+// component was restarted), and no process reports a failure. The start follows within kMostDown. Connections close up
+// to kBefore before the first message of the stop, and are open again kAfter after the start.
 void Findings::find_restarts(std::size_t n) {
   constexpr std::size_t kLongLog = 200;
   constexpr std::uint64_t kFew = 6;

@@ -14,11 +14,11 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kEcho = 0.3;              // factor: the message repeats, less precisely, what another message reports
-constexpr std::int64_t kEchoed = kSecond;  // within this time
+constexpr double kEcho = 0.3;              // factor: another message reports the same error more precisely
+constexpr std::int64_t kEchoed = kSecond;  // ... and at most this long before or after
 
-// Programs print "I/O error" for any failed disk operation. Close to a message that names another error and its file,
-// it means that error.
+// Programs print "I/O error" for any failed disk operation. If another message at about the same time names a different
+// error and its file, "I/O error" means that error.
 void weigh_echoes(std::vector<Hint>& hints) {
   for (Hint& hint : hints) {
     if (hint.kind != Hint::Kind::call || hint.error != EIO || !hint.path.empty() || hint.ts_ns == kNoTime) continue;
@@ -31,14 +31,15 @@ void weigh_echoes(std::vector<Hint>& hints) {
   }
 }
 
-// If a message names the cause, a node that logs less afterwards usually has less to log.
+// Once a message names the cause, a node that logs less usually has less to log, so its silence counts less.
 void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
   std::int64_t reported_ns = kNoTime;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::call && hint.weight >= kLowLevel && kernel::resource_error(hint.error) &&
         hint.ts_ns != kNoTime && (reported_ns == kNoTime || hint.ts_ns < reported_ns))
       reported_ns = hint.ts_ns;
-  // A node to which there was no route also has less to log, because no peer could reach it.
+  // A node to which there was no route also has less to log, because no peer could reach it. The value is the first
+  // time.
   std::map<std::string, std::int64_t> apart;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kLowLevel && hint.ts_ns != kNoTime) {
@@ -55,7 +56,7 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
   }
 }
 
-// The hints by time: those at most kTogether apart form a group.
+// The hints in groups by time. Hints that are at most kTogether apart are in the same group.
 class Groups {
  public:
   explicit Groups(const std::vector<Hint>& hints) : group_of_(hints.size(), kNoNode) {
@@ -75,11 +76,12 @@ class Groups {
     for (std::size_t i = 0; i < messages_.size(); ++i) most_ = std::max(most_, support(i));
   }
 
-  // The number of different messages in the group of hint `i`; 0: it has no time.
+  // The number of different messages in the group of hint `i`; 0 if the hint has no time.
   [[nodiscard]] std::size_t size_of(std::size_t i) const {
     return group_of_[i] == kNoNode ? 0 : messages_[group_of_[i]].size();
   }
-  // The same, plus one for each further node that reports something: two nodes that agree are more than two messages.
+  // The same number, plus one for each further node that logged a message of the group: if two nodes agree, this is
+  // stronger evidence than two messages of one node.
   [[nodiscard]] std::size_t support_of(std::size_t i) const {
     return group_of_[i] == kNoNode ? 0 : support(group_of_[i]);
   }
@@ -92,15 +94,16 @@ class Groups {
     return messages_[group].size() + logs.size() - 1;
   }
 
-  std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> messages_;  // of each group
+  // the messages of each group, as pairs of log and index
+  std::vector<std::set<std::pair<std::size_t, std::uint32_t>>> messages_;
   std::vector<std::size_t> group_of_;
   std::size_t most_ = 0;
 };
 
-// Assumption: an outage leaves several messages at about the same time; in hours of logs there are also single errors
-// from which the programs recover. Goal: such an error does not rank before the outage. Derivation: if one group of
-// hints comes from kCluster different messages or more, a group with a third of them or less is half as likely to be
-// the cause; it stays a candidate, because a cause may be long before its effects.
+// Assumption: an outage leaves several messages at about the same time. Hours of logs also contain single errors from
+// which the programs recover. Goal: such an error does not rank before the outage. Derivation: if one group of hints
+// comes from kCluster different messages or more, a group with a third of them or less is half as likely to be the
+// cause. It remains a candidate, because a cause may be long before its effects.
 void weigh_isolated(std::vector<Hint>& hints, const Logs& failure) {
   constexpr std::size_t kCluster = 3, kLongLogs = 500;
   constexpr double kIsolated = 0.5;
@@ -113,10 +116,10 @@ void weigh_isolated(std::vector<Hint>& hints, const Logs& failure) {
       hints[i].weight *= kIsolated;
 }
 
-// Assumption: a client that goes away, a peer that answers late once, a task that fails are everyday events of a system
-// that runs for hours. Goal: such an event is no statement about an outage. Derivation: it is one if nothing else is
-// reported around it, by any node, and its writer logs kGoesOn messages after it, for kGoesOnFor or longer. Errors of
-// disks and resources, lies of clocks and ends by a signal are never everyday.
+// Assumption: in a system that runs for hours, it is an everyday event that a client goes away, a peer answers late
+// once, or a task fails. Goal: such an event is not taken for part of an outage. Derivation: an event is everyday if no
+// node reports anything else around its time, and if the node that logged it logs kGoesOn messages after it, for
+// kGoesOnFor or longer. Failures of disks and resources, wrong clocks, and ends by a signal are never everyday.
 void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
   constexpr std::size_t kLongLog = 200, kGoesOn = 100;
   constexpr std::int64_t kGoesOnFor = 300 * kSecond;
@@ -139,7 +142,8 @@ void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
     hint.passing = true;
     hint.weight *= kPassing;
     if (hint.kind == Hint::Kind::call && !hint.syscalls.empty()) hint.syscalls.resize(1);
-    // That any of the other nodes was missed is a guess, if the message also reports a failed call.
+    // If the message does not name the missed node and also reports a failed call, it is a guess that another node was
+    // missed.
     dropped[i] = hint.kind != Hint::Kind::call && hint.unnamed &&
                  std::any_of(hints.begin(), hints.end(), [&](const Hint& other) {
                    return other.kind == Hint::Kind::call && other.log == hint.log && other.message == hint.message;
@@ -149,7 +153,7 @@ void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
   std::erase_if(hints, [&](const Hint&) { return dropped[i++]; });
 }
 
-// A wrong clock differs from the clocks of all other nodes, and those differ only from it.
+// A wrong clock differs from the clocks of all other nodes, and each of these differs only from the wrong one.
 void weigh_clocks(std::vector<Hint>& hints) {
   std::map<std::string, std::set<std::string>>
       differ;  // key: a node; value: the nodes whose clocks differ from its clock
@@ -162,10 +166,10 @@ void weigh_clocks(std::vector<Hint>& hints) {
       hint.weight *= static_cast<double>(differ[hint.node].size()) / static_cast<double>(most);
 }
 
-// The last resort, if no message was understood. A warning or error that names another node is a complaint about that
-// node. If there is only one log, a warning or error that names no node is a complaint about the writer itself. A short
-// excerpt was selected because it shows the problem: if none of its messages has a level, each of them is treated as a
-// complaint.
+// The last resort if no message was understood. A warning or error that names another node counts as a complaint about
+// that node. If there is only one log, a warning or error that names no node counts as a complaint about the node
+// itself. If no message of a short excerpt has a level, each of its messages counts as a complaint, because the excerpt
+// was selected to show the problem.
 class Complaints {
  public:
   explicit Complaints(Findings& found) : found_(found) {
@@ -183,7 +187,7 @@ class Complaints {
   }
 
  private:
-  static constexpr std::size_t kExcerpt = 20;  // messages
+  static constexpr std::size_t kExcerpt = 20;  // most messages of an excerpt
   static constexpr double kAboutAnother = 0.3, kAboutOutsider = 0.3, kAboutItself = 0.2, kPausedInstead = 0.15,
                           kCutInstead = 0.12;
   static constexpr double kWithoutLevel = 0.5;  // factor: the message has no level
@@ -196,7 +200,7 @@ class Complaints {
   }
 
   // Treats the first complaint that names another node as a report that this node is missing. `any`: messages without a
-  // level are complaints. Returns true if there is such a complaint.
+  // level count as complaints. Returns true if there is such a complaint.
   bool about_another(bool any) {
     for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)
       for (const Message& message : found_.node(n).messages) {
@@ -215,8 +219,8 @@ class Complaints {
     return false;
   }
 
-  // The only node misses a peer that is not part of the deployment. All that can be injected is what the node's calls
-  // to that peer return.
+  // The only node complains about a peer that is not part of the deployment. All that can be injected are results of
+  // the node's calls to that peer.
   bool about_outsider() {
     if (found_.names.size() != 1) return false;
     for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)
@@ -237,11 +241,11 @@ class Complaints {
     return false;
   }
 
-  // Treats the last complaint of the only log as the effect of an end, a pause or a partition of its node.
+  // Treats the last complaint in the only log as the effect of an end, a pause or a partition of its node.
   bool about_itself(bool any) {
     if (found_.failure.nodes.size() != 1 || !found_.normal.nodes.empty()) return false;
     const std::vector<Message>& all = found_.node(0).messages;
-    // The last message is the closest to the failure.
+    // Begin with the last message, because it is the closest to the failure.
     for (auto message = all.rbegin(); message != all.rend(); ++message) {
       if (!complains(0, *message, excerpt_ ? Level::warning : Level::error, any)) continue;
       if (const Meaning meaning = found_.meaning(0, *message); meaning.starting || meaning.serving || meaning.stopping)
@@ -283,7 +287,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   find_missed(found);
   find_missed_ends(found);
   find_lost_roles(found);
-  // Weak evidence, used only if there is no other.
+  // This evidence is weak, so it is used only if there is no other.
   if (found.hints.empty()) find_silent_node(found);
   if (found.hints.empty()) find_lone_stop(found);
   if (found.hints.empty()) {

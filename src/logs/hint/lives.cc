@@ -16,26 +16,28 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kBannerMessages = 12;  // messages within which a program logs that it starts
+constexpr std::size_t kBannerMessages = 12;  // a program logs that it starts within this many messages
 constexpr std::size_t kOpening = 3;  // consecutive messages that identify a new start if there is no run without faults
-constexpr std::uint64_t kMostLives = 20;     // if these messages occur more often, they belong to a periodic task
+// if these messages occur more often, they are those of a periodic task and not of a start
+constexpr std::uint64_t kMostLives = 20;
 constexpr std::int64_t kLeastGap = kSecond;  // shorter gaps are never taken for a pause
-constexpr std::int64_t kGapFactor = 4;       // times the longest gap in the run without faults
-// The usual gap of a node is its kGapsForUsual-th longest one; only a gap of kLongerThanUsual times that is evidence.
+constexpr std::int64_t kGapFactor = 4;  // a pause is a gap of this many times the longest one in the run without faults
+// The usual gap of a node is its kGapsForUsual-th longest one. Only a gap of kLongerThanUsual times the usual one is
+// evidence.
 constexpr std::size_t kGapsForUsual = 3;
 constexpr std::int64_t kLongerThanUsual = 2;
-constexpr double kRestarted = 0.9;  // the process started again, and no message states why
-// Factor: the process logged only its start before it started again. It cannot start, usually because of an earlier
+constexpr double kRestarted = 0.9;  // weight: the process started again, and no message states why
+// Factor if the process logged only its start before it started again: it cannot start, usually because of an earlier
 // fault.
 constexpr double kNeverStarted = 0.3;
-constexpr double kPanicked = 0.6;          // the process ended itself; the cause is usually elsewhere
+constexpr double kPanicked = 0.6;          // weight: the process ended in a panic; usually something else is the cause
 constexpr double kSelfInflicted = 0.7;     // factor: the process ended itself
-constexpr double kLogEndsEarly = 0.5;      // the log ends early
-constexpr std::size_t kMostTimeouts = 20;  // timeouts in a log: with more of them they are normal for the node
-constexpr double kUnconfirmedStop = 0.15;  // an orderly stop, if there is no other log to show that it was unusual
-constexpr double kSharedSilence = 0.8;     // share of a gap during which other nodes must be silent as well
+constexpr double kLogEndsEarly = 0.5;      // weight: the log ends early
+constexpr std::size_t kMostTimeouts = 20;  // if a log reports this many timeouts, they are normal for the system
+constexpr double kUnconfirmedStop = 0.15;  // weight: an orderly stop, if no other log shows that it was unusual
+constexpr double kSharedSilence = 0.8;     // a gap is shared if the other nodes are silent during this share of it
 
-// The longest time between two messages of a node, in ns.
+// The longest time between two successive messages of a node, in ns.
 std::int64_t longest_gap(const NodeLog& node) {
   std::int64_t longest = 0;
   for (std::size_t i = 1; i < node.messages.size(); ++i)
@@ -44,8 +46,8 @@ std::int64_t longest_gap(const NodeLog& node) {
   return longest;
 }
 
-// The banner of a program: up to three kinds of messages that occur once in the run without faults, near its beginning;
-// without such a run, the kinds of the first three messages.
+// The banner of a program: up to three kinds of messages that occur once in the run without faults, near the beginning
+// of its log. If there is no such run, the kinds of the first three messages.
 std::set<TemplateId> banner(const Findings& found, std::size_t n) {
   std::set<TemplateId> kinds;
   const NodeLog* other = found.normal_log(n);
@@ -57,7 +59,7 @@ std::set<TemplateId> banner(const Findings& found, std::size_t n) {
   return kinds;
 }
 
-// The kind of the banner's first message in the log.
+// The kind of message of the banner that comes first in the log.
 TemplateId first_of(const Findings& found, const std::set<TemplateId>& banner, std::size_t n) {
   const NodeLog* other = found.normal_log(n);
   for (const Message& message : (other != nullptr ? *other : found.node(n)).messages)
@@ -65,9 +67,9 @@ TemplateId first_of(const Findings& found, const std::set<TemplateId>& banner, s
   return 0;
 }
 
-// True if the program starts at message `i`, which is part of the banner. A single message of the banner may also be
-// logged for other reasons ("member 2 leads"), but only a start also logs the banner's first kind (`opening`) near it.
-// `first`: the index of the first message of that kind.
+// True if the program starts at message `i`, whose kind is in the banner. The message alone proves nothing, because it
+// may be logged for other reasons, too ("member 2 leads"). Only a start also logs a message of the banner's first kind
+// (`opening`) near it. `first`: the index of the first message of that kind.
 bool begins_again(const NodeLog& here, std::size_t i, TemplateId opening, std::size_t first) {
   for (std::size_t k = std::max(first + 1, i - std::min(i, kBannerMessages));
        k < std::min(here.messages.size(), i + kBannerMessages); ++k)
@@ -75,8 +77,7 @@ bool begins_again(const NodeLog& here, std::size_t i, TemplateId opening, std::s
   return false;
 }
 
-// True if the first messages of the log are repeated at `i`, in the same order, and the words near them suggest a
-// start.
+// True if the first messages of the log occur again at `i`, in the same order, and the words near them suggest a start.
 bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
   if (here.messages.size() < i + kOpening || here.counts[here.messages[0].kind] > kMostLives) return false;
   std::set<TemplateId> kinds;
@@ -93,15 +94,16 @@ bool opens_again(const Findings& found, const NodeLog& here, std::size_t i) {
   return false;
 }
 
-// True for a panic or an uncaught exception. A program that survives an exception logs it with a level and continues.
+// True for a panic or an uncaught exception. If a program survives an exception, it logs the exception with a level,
+// and continues.
 bool is_fatal(const Findings& found, const Message& message, bool is_last) {
   const Meaning meaning = found.meaning(message);
   return meaning.panic || meaning.gave_up ||
          (meaning.traceback && is_last && message.level != Level::error && message.level != Level::warning);
 }
 
-// True if the node did not log its orderly stop, although it does so in the run without faults, and another node logged
-// one: it had ended before the system was stopped.
+// True if the node had ended before the system was stopped: another node logged an orderly stop, and this one did not,
+// although it logs one in the run without faults.
 bool lacks_usual_stop(const Findings& found, std::size_t n) {
   const NodeLog* before = found.normal_log(n);
   const auto stopping = [&](const Logs& logs, const NodeLog& node) {
@@ -113,7 +115,7 @@ bool lacks_usual_stop(const Findings& found, std::size_t n) {
   });
 }
 
-// The usual gap of a node: the third longest one. Longer ones may be the fault itself.
+// The usual gap of a node: the third longest one, because longer ones may be caused by the fault.
 std::int64_t usual_gap(const NodeLog& node) {
   std::vector<std::int64_t> gaps;
   for (std::size_t i = 1; i < node.messages.size(); ++i)
@@ -123,10 +125,10 @@ std::int64_t usual_gap(const NodeLog& node) {
   return gaps[kGapsForUsual - 1];
 }
 
-// Adds the end of the life whose messages are [begin, end).
+// Adds a hint that the process ended which logged the messages [begin, end).
 Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end, double weight) {
   const std::vector<Message>& messages = found.node(n).messages;
-  std::size_t at = end - 1;  // quote a message with content
+  std::size_t at = end - 1;  // the message to quote, which must have content
   while (at > begin && found.failure.text(messages[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
   bool itself = last_stop(found.failure, found.names, found.node(n), begin, end).gave_up;
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
@@ -137,15 +139,15 @@ Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end
   return hint;
 }
 
-// True if one of the last messages reports that a child process ended. Then the writer starts its children again
-// (PostgreSQL after the crash of a server process), and has not ended itself.
+// True if one of the last messages reports that a child process ended. The writer then starts its children again (as
+// PostgreSQL does after the crash of a server process), and has not ended itself.
 bool restarts_helpers(const Findings& found, const NodeLog& here, std::size_t begin, std::size_t end) {
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
     if (found.meaning(here.messages[i]).helper) return true;
   return false;
 }
 
-// Adds the end of a process after which the node was started again; message `i` is the first one after that start.
+// Adds the end of the process that ran before message `i`, which is the first message after the node was started again.
 void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) {
   if (i == begin || restarts_helpers(found, found.node(n), begin, i)) return;
   const bool ordered = stops_in_order(found.failure, found.names, found.node(n), begin, i),
@@ -158,7 +160,7 @@ void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) 
                                                                                  : "");
 }
 
-// Adds the ends of all lives except the last one; returns the index of the last life's first message.
+// Adds the ends of all lives of the node except the last one. Returns the index of the last life's first message.
 std::size_t add_lives(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::set<TemplateId> begin = banner(found, n);
@@ -174,7 +176,7 @@ std::size_t add_lives(Findings& found, std::size_t n) {
     const TemplateId kind = here.messages[i].kind;
     if (!begin.contains(kind) || kinds.insert(kind).second || !begins_again(here, i, opening, first)) continue;
     if (found.occurs_throughout(n, kind)) continue;
-    if (found.normal_log(n) == nullptr) {  // evaluate one message per kind: all of them begin alike
+    if (found.normal_log(n) == nullptr) {  // one message per kind is enough, because all of them begin alike
       const auto [known, fresh] = starting.try_emplace(kind, false);
       if (fresh) known->second = found.meaning(here.messages[i]).starting;
       if (!known->second && !opens_again(found, here, i)) continue;
@@ -186,7 +188,7 @@ std::size_t add_lives(Findings& found, std::size_t n) {
   return since;
 }
 
-// Adds a hint if the last life ended in a panic or a similar failure of its own; returns true if it did.
+// Adds a hint if the last life ended in a panic or a similar failure of its own. Returns true if it did.
 bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   const NodeLog& here = found.node(n);
   const std::size_t end = here.messages.size();
@@ -203,9 +205,9 @@ bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   return false;
 }
 
-// Assumption: a process that reports its own failure, and then nothing for longer than ever else, or its start, has
-// ended. Goal: an end within a log is found although the log begins in the middle of a life, so that its first messages
-// show no start. Derivation: an exception from which the program recovers is followed by its everyday messages.
+// Assumption: a process has ended if it reports its own failure and then either logs nothing for longer than ever else,
+// or logs its start. Goal: to find an end within a log even if the log begins in the middle of a life, so that its
+// first messages show no start. Derivation: if the program recovers from an exception, its everyday messages follow.
 void add_inner_panics(Findings& found, std::size_t n) {
   constexpr std::uint64_t kRare = 5;
   constexpr std::size_t kMostChecked = 40;  // each check reads the whole log
@@ -241,7 +243,7 @@ void add_inner_panics(Findings& found, std::size_t n) {
   }
 }
 
-// A restart by operators is rarely the cause, and cannot be excluded.
+// A restart by operators is rarely the cause, but this cannot be excluded, so it gets a small weight.
 void add_restarts(Findings& found, std::size_t n) {
   constexpr double kPlanned = 0.1;
   for (const Findings::Restart& restart : found.restarts(n)) {
@@ -261,7 +263,7 @@ void add_restarts(Findings& found, std::size_t n) {
   }
 }
 
-// True if the other nodes were also silent for most of this time. Then there was probably nothing to log.
+// True if the other nodes were also silent for most of this time, probably because there was nothing to log.
 bool others_were_silent(const Findings& found, std::size_t n, std::int64_t begin, std::int64_t end) {
   bool others = false;
   for (std::size_t other = 0; other < found.failure.nodes.size(); ++other) {
@@ -287,8 +289,8 @@ bool is_end(const Findings& found, const std::string& name, std::int64_t ts) {
   });
 }
 
-// True if another node stops, or its log ends, at least kEarlyEnd after this one. `stops`: the times of the nodes'
-// stops; kNoTime if a node was not stopped.
+// True if another node stops, or its log ends, at least kEarlyEnd after this one. `stops`: when each node was stopped;
+// kNoTime if it was not.
 bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::int64_t>& stops) {
   const auto leaves = [&](std::size_t index) {
     return stops[index] != kNoTime ? stops[index] : logs.nodes[index].messages.back().ts_ns;
@@ -298,7 +300,7 @@ bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::in
   return false;
 }
 
-// True if only this node was stopped, and it is not stopped alone in runs without faults.
+// True if only this node was stopped, although it is not stopped alone in runs without faults.
 bool is_stopped_by_itself(const Findings& found, std::size_t n) {
   if (!is_stopped_alone(found.failure, n, found.stops)) return false;
   const NodeLog* before = found.normal_log(n);
@@ -307,8 +309,8 @@ bool is_stopped_by_itself(const Findings& found, std::size_t n) {
                            found.normal_stops);
 }
 
-// True if nodes which are not stopped report after this node's stop that it is missing: then it was stopped alone, even
-// if all logs end soon after.
+// True if nodes that were not stopped report, after this node's stop, that it is missing. The node was then stopped
+// alone, even if all logs end soon after.
 bool is_missed_after_stop(const Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   if (found.stops[n] == kNoTime || here.node.empty()) return false;
@@ -328,8 +330,8 @@ bool is_missed_after_stop(const Findings& found, std::size_t n) {
 
 }  // namespace
 
-// The last life is checked in this order: a panic; an orderly stop, which is a hint only if other nodes were not
-// stopped; a log that ends early.
+// The end of the last life is determined in this order: a panic; an orderly stop, which is a hint only if other nodes
+// were not stopped; a log that ends early.
 void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   const std::size_t since = add_lives(found, n), end = here.messages.size();
@@ -346,9 +348,9 @@ void find_ends(Findings& found, std::size_t n) {
                          : " is the last (it was stopped in order), while others go on";
     return;
   }
-  // Some programs log only their start.
+  // Some programs log only their start, so that the end of their log means nothing.
   const NodeLog* other = found.normal_log(n);
-  // A few messages define no usual gap: an excerpt may end anywhere.
+  // A log with few messages has no usual gap, and may be an excerpt that ends anywhere.
   if (other == nullptr && (here.messages.size() <= kGapsForUsual || found.logged_only_start(n))) return;
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
   if (other != nullptr && is_timed(*other)) gap = std::max(gap, found.normal_last_ns - other->messages.back().ts_ns);
@@ -362,13 +364,13 @@ void find_ends(Findings& found, std::size_t n) {
 }
 
 // Adds a pause if a message reports a timeout without naming the peer, and exactly one other node was silent at that
-// time for far longer than usual.
+// time, for far longer than usual.
 void find_silent_node(Findings& found) {
   std::vector<std::int64_t> waited;
   std::vector<std::size_t> by;
   for (std::size_t n = 0; n < found.failure.nodes.size(); ++n)
     for (const Message& message : found.node(n).messages) {
-      if (waited.size() >= kMostTimeouts) return;  // timeouts are normal for this system
+      if (waited.size() >= kMostTimeouts) return;  // so many timeouts are normal for this system
       if (message.ts_ns == kNoTime || message.level == Level::debug || message.level == Level::trace) continue;
       const Meaning meaning = found.meaning(message);
       if (!meaning.late || meaning.own_pause_ns != 0 || found.occurs_throughout(n, message.kind)) continue;
@@ -418,8 +420,9 @@ void find_lone_stop(Findings& found) {
   hint.words += " is the last (it was stopped in order)";
 }
 
-// Without a run without faults, only the gap of a long log that is like no other is evidence, while others go on: of an
-// end if the node starts after it, else a weak one of a pause.
+// Used if there is no run without faults. In a long log, one gap that is far longer than all others is evidence if
+// other nodes log meanwhile. If the node starts after the gap, its process had ended. Otherwise, the gap is weak
+// evidence of a pause.
 void find_unusual_gap(Findings& found, std::size_t n) {
   constexpr double kStartsAfter = 0.5, kAlone = 0.25;
   const NodeLog& here = found.node(n);
@@ -430,7 +433,7 @@ void find_unusual_gap(Findings& found, std::size_t n) {
         here.messages[after].ts_ns - here.messages[after - 1].ts_ns)
       after = i;
   const Message &before = here.messages[after - 1], &next = here.messages[after];
-  // Without another log, nothing shows that there was something to do.
+  // If no other node logs meanwhile, nothing shows that there was something to log.
   const bool others = std::any_of(found.failure.nodes.begin(), found.failure.nodes.end(), [&](const NodeLog& other) {
     return &other != &here && is_timed(other) && other.messages.front().ts_ns < before.ts_ns &&
            other.messages.back().ts_ns > next.ts_ns;
@@ -457,7 +460,7 @@ void find_unusual_gap(Findings& found, std::size_t n) {
   found.silences.push_back(found.hints.size() - 1);
 }
 
-// A gap is a pause if it is much longer than the longest one in the run without faults, and than the usual gap of this
+// A gap is a pause if it is much longer than the longest gap in the run without faults, and than the usual gap of this
 // log.
 void find_gaps(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);

@@ -14,10 +14,10 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMessagesForIds = 5'000;  // messages of a node that are searched for its own ids
-constexpr std::size_t kLeastId = 6;             // characters of an id; shorter ones are ambiguous
+constexpr std::size_t kMessagesForIds = 5'000;  // the first messages of a node, which are searched for its own ids
+constexpr std::size_t kLeastId = 6;             // characters of an id; shorter ids are ambiguous
 constexpr std::size_t kLeastHexId = 8;          // characters of an id of hexadecimal digits only
-constexpr std::size_t kLongestLastPart = 6;     // characters of the last part of a name; longer parts are words
+constexpr std::size_t kLongestLastPart = 6;     // characters of the last part of a name; a longer part is a word
 // Prepositions after which a node is not the object of the verb.
 constexpr std::array kPrepositions = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
 
@@ -25,8 +25,8 @@ bool is_address(std::string_view name) {
   return std::count(name.begin(), name.end(), '.') == 3 && name.find_first_not_of("0123456789.") == name.npos;
 }
 
-// The offset of the name as a whole word; npos if it does not occur. A letter may precede an address
-// ("S10.0.0.1:11111"), but not the "v" of a version.
+// The offset at which the name occurs as a whole word; npos if it does not occur. A letter may precede an address
+// ("S10.0.0.1:11111"), unless it is the "v" of a version.
 std::size_t place_of(std::string_view text, std::string_view name) {
   if (name.size() < 2) return std::string_view::npos;
   const bool address = is_address(name);
@@ -40,14 +40,14 @@ std::size_t place_of(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
-// The offset of the name with another separator: "osd.1", "osd-1" and "osd 1" are osd1; "mon.f" and "mon \"f\"" are
-// mon-f. npos if it does not occur.
+// The offset at which the name occurs with another separator: "osd.1", "osd-1" and "osd 1" mean osd1; "mon.f" and "mon
+// \"f\"" mean mon-f. npos if it does not occur.
 std::size_t place_in_parts(std::string_view text, std::string_view name) {
   std::size_t first = name.size();
   while (first > 0 && is_digit(name[first - 1])) --first;
   std::size_t letters_end = first;
   if (first == name.size()) {              // the last part is not a number, but has a separator before it
-    first = name.find_last_of("-_.") + 1;  // npos + 1 is 0: there is none
+    first = name.find_last_of("-_.") + 1;  // npos + 1 is 0: there is no separator
     letters_end = first - (first > 0);
   } else if (first > 0 && !is_alpha(name[first - 1])) {
     --letters_end;
@@ -70,7 +70,7 @@ std::size_t place_in_parts(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
-// The first offset of any of the node's names.
+// The first offset at which any of the node's names occurs.
 std::size_t place_of(std::string_view text, const NodeName& node_name) {
   std::size_t place = std::min(place_of(text, node_name.node), place_in_parts(text, node_name.node));
   for (const std::string& name : node_name.also) place = std::min(place, place_of(text, name));
@@ -112,9 +112,9 @@ std::string own_id(std::string_view text) {
   return {};
 }
 
-// A message that mentions several other nodes, such as a list of members, is about the one that directly follows the
-// words which report the problem ("suspected members: [n1]"). "" if none does. Nothing if the message does not mention
-// several nodes.
+// A message that mentions several other nodes, such as a list of members, is about the node whose name directly follows
+// the words that report the problem ("suspected members: [n1]"). Returns "" if no name follows directly. Returns
+// nothing if the message does not mention several nodes.
 std::optional<std::string> one_of_several(const std::vector<NodeName>& names, std::string_view by,
                                           const Meaning& meaning, std::string_view text) {
   std::size_t named = 0, nearest = std::string_view::npos;
@@ -131,7 +131,7 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
   if (named < 2 || meaning.lost_end == 0) return std::nullopt;
   if (nearest != std::string_view::npos && after.substr(0, nearest).find_first_of(",;") == std::string_view::npos)
     return following;
-  // "n2 is down, asked n3": what follows is another clause, and exactly one node precedes.
+  // In "n2 is down, asked n3", another clause follows, and exactly one node precedes.
   const std::string_view before = text.substr(0, text.size() - after.size());
   std::vector<std::string> first;
   for (const NodeName& node_name : names)
@@ -143,8 +143,8 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
 
 namespace {
 
-// An id directly before an address: "5e27c9d1 tcp://10.9.0.12:4567", "5e27c9d1 (tcp://10.9.0.12:4567)", "{Voter
-// 5e27c9d1 10.9.0.12:4567}". `address`: without the port.
+// An id that directly precedes an address: "5e27c9d1 tcp://10.9.0.12:4567", "5e27c9d1 (tcp://10.9.0.12:4567)", "{Voter
+// 5e27c9d1 10.9.0.12:4567}". `address` does not contain the port.
 struct NamedAddress {
   std::string_view id, address;
 };
@@ -175,7 +175,7 @@ std::vector<NamedAddress> ids_before_addresses(std::string_view text) {
   return all;
 }
 
-// Adds the ids that other nodes use: ids that precede the address of the same single node in all logs.
+// Adds the ids by which other nodes call a node. In all logs, such an id precedes only addresses of that one node.
 void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
   std::map<std::string, std::set<std::size_t>, std::less<>> nodes_of;  // key: an id; value: indices into names
   for (const NodeLog& here : logs.nodes)
@@ -203,8 +203,8 @@ std::string endpoint_at_beginning(std::string_view text) {
   return digits < 2 ? std::string() : std::string(address) + std::string(text.substr(0, digits));
 }
 
-// The address with port that distinguishes the node from others on the same host: the prefix of most of its messages,
-// or the address at which it reports to listen. "" if there is none.
+// The address with port that distinguishes the node from others on the same host. It is the prefix of most of the
+// node's messages, or the address at which the node reports to listen. "" if there is none.
 std::string own_endpoint(const Logs& logs, const NodeLog& here) {
   constexpr std::size_t kLeastMessages = 2;
   std::map<std::string, std::size_t> begin;
@@ -236,15 +236,15 @@ void add_own_endpoints(std::vector<NodeName>& names, const Logs& logs) {
     }
 }
 
-// The address in "10.0.0.2:7000", "10.0.0.2", "[fd00::2]:7000" or "fd00::2".
+// The address without the port, in "10.0.0.2:7000", "10.0.0.2", "[fd00::2]:7000" or "fd00::2".
 std::string_view address_of(std::string_view peer) {
   if (peer.starts_with('[')) return peer.substr(1, std::min(peer.find(']'), peer.size()) - 1);
   return std::count(peer.begin(), peer.end(), ':') > 1 ? peer : peer.substr(0, peer.rfind(':'));
 }
 
-// A failed lookup: "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout". The missing peer is the resolver and not n2.
-// Only if the resolver answered that there is no such name (`unknown`), the message is about n2. Nothing if the message
-// reports no failed lookup.
+// A failed lookup of a name: "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout". The resolver is missing, and not
+// n2. The message is about n2 only if the resolver answered that there is no such name (`unknown`). Nothing if the
+// message reports no failed lookup.
 struct Lookup {
   std::string_view name, resolver;
   bool unknown = false;
@@ -284,7 +284,7 @@ std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs&
 }
 
 bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
-  constexpr std::size_t kNear = 24;  // characters: "of the node", quotes
+  constexpr std::size_t kNear = 24;  // characters between, such as "of the node" or quotes
   return std::any_of(names.begin(), names.end(), [&](const NodeName& node_name) {
     const std::size_t place = node_name.node == by ? std::string_view::npos : place_of(text, node_name);
     if (place > kNear) return false;
@@ -306,13 +306,13 @@ std::string mentioned_node(const std::vector<NodeName>& names, std::string_view 
     });
     return known != names.end() ? known->node : std::string();
   }
-  // Redis Sentinel names the group's master after " @ "; the message is not about the master.
+  // Redis Sentinel names the group's master after " @ ". The message is not about this master.
   const std::size_t master =
       text.find("+sdown") != std::string_view::npos || text.find("+odown") != std::string_view::npos
           ? text.find(" @ ")
           : std::string_view::npos;
   text = text.substr(0, master);
-  // "FAIL message received from n1 about n2"
+  // The message is about the node after "about": "FAIL message received from n1 about n2".
   if (const std::size_t about = text.find(" about ");
       about != std::string_view::npos && text.substr(0, about).find(" from ") != std::string_view::npos)
     text = text.substr(about);
@@ -325,7 +325,7 @@ std::string mentioned_node(const std::vector<NodeName>& names, std::string_view 
     });
     return found != names.end() ? found->node : std::string();
   };
-  // Nodes on one host differ only in the port.
+  // Compare the peer with its port first, because nodes on one host differ only in the port.
   for (const std::string_view peer : {std::string_view(meaning.peer), address})
     if (!peer.empty() && !address.empty())
       if (std::string known = first([&](const NodeName& node_name) {

@@ -11,15 +11,15 @@
 namespace rose::logs {
 
 // Adds to each node the ids and endpoints that its log states as its own ("local-member-id":"d2e0757e399d7e99"),
-// because other nodes use them in their messages.
+// because other nodes use these in their messages.
 [[nodiscard]] std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs& logs);
 
-// The node, other than `by`, that the message is about; "" if it mentions none. `by`: the node that logs `text`;
-// `meaning`: what the message reports.
+// The node, other than `by`, that the message is about; "" if the message mentions none. `by`: the node that logs
+// `text`. `meaning`: what the message reports.
 [[nodiscard]] std::string mentioned_node(const std::vector<NodeName>& names, std::string_view by,
                                          const Meaning& meaning, std::string_view text);
 
-// True if `text`, which follows a verb, begins with the verb's object, and that is a node other than `by`: " host n2".
+// True if `text`, which follows a verb, begins with an object of the verb that is a node other than `by`: " host n2".
 [[nodiscard]] bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text);
 
 }  // namespace rose::logs

@@ -14,26 +14,28 @@ namespace rose::logs {
 namespace {
 
 constexpr double kPausedOrCut = 0.75;  // factor: the node may have been paused instead of partitioned
-// Other nodes usually report a missing node within this time, so its last message may be from long before.
+// Other nodes usually report a missing node within this time, so a last message from much earlier does not show when
+// the node went missing.
 constexpr std::int64_t kNoticedWithin = 2 * kSecond;
 // Two nodes that lose their connection notice it within this time of each other.
 constexpr std::int64_t kNoticedTogether = kSecond;
 
-constexpr std::int64_t kLeastSilentTime = kSecond;  // shorter silences of a node that others miss are no evidence
+constexpr std::int64_t kLeastSilentTime = kSecond;  // if others miss a node, a shorter silence of it is no evidence
 // The assumed length of a pause that other nodes notice: they usually do not notice shorter ones.
 constexpr std::int64_t kAssumedPause = 10 * kSecond;
 
 constexpr std::size_t kExcerpt = 3;  // a log with at most this many messages is an excerpt
-constexpr double kEndedOrCut = 0.7;  // factor: the node's process may have ended, if nothing shows that it survived
-// The weights of an end and of a pause, if no machine refused or closed a connection to the node. The machine of an
-// ended process does that, unless the machine fails as well. Such a silence may also be a partition or a pause, so the
-// weight of a silence (kMissedByOthers) times these factors stays below the weight from which diagnose lets a hint
-// explain others away.
+// factor: the process of the missed node may have ended, because nothing shows that it survived
+constexpr double kEndedOrCut = 0.7;
+// The weights of an end and of a pause, if no machine refused or closed a connection to the node. The machine of a
+// process that ended does so, unless the machine fails, too. Such a silence may as well be a partition or a pause.
+// Therefore the weight of a silence (kMissedByOthers) times these factors stays below the weight from which diagnose
+// lets a hint explain others away.
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
 
 // True if the node's log shows that the node survived, or has too few messages to decide. Several messages after `ts`
-// cannot be the effect of inaccurate clocks.
+// are proof, because inaccurate clocks do not explain them.
 bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
   const NodeLog* log = found.log_of(name);
   if (log == nullptr) return false;
@@ -57,7 +59,7 @@ bool reports_it_too(const Findings& found, const std::string& name, const Hint& 
   });
 }
 
-// The number of nodes that the same node misses at about that time. Several nodes rarely end at once.
+// The number of nodes that the node of this hint misses at about that time. Several nodes rarely end at once.
 std::size_t missed_together(const Findings& found, const Hint& silence) {
   std::set<std::string> all;
   for (const Hint& hint : found.hints)
@@ -67,10 +69,11 @@ std::size_t missed_together(const Findings& found, const Hint& silence) {
   return std::max<std::size_t>(all.size(), 1);
 }
 
-// Adds a pause of a node that misses most of the other nodes at once: it was probably partitioned or paused itself.
+// Adds a pause of a node that misses most of the other nodes at once, because that node was probably partitioned or
+// paused itself.
 void add_isolated(Findings& found) {
   constexpr std::size_t kLeastMissed = 3;
-  // Key: a node; value: how many others it misses, and the first hint.
+  // Key: a node; value: the number of nodes that it misses, and the index of its first hint.
   std::map<std::string, std::pair<std::size_t, std::size_t>> lonely;
   for (std::size_t i = 0; i < found.hints.size(); ++i)
     if (const Hint& hint = found.hints[i];
@@ -95,10 +98,9 @@ void add_isolated(Findings& found) {
 
 }  // namespace
 
-// Assumption: the gaps between the messages of a long log vary within their own range. Goal: one node that misses
-// another suffices if the log of that one has a gap at that time which it has at no other time. Derivation: the log has
-// at least kLongLog messages, so the next longest gap is the extreme of hundreds; a gap several times as long is none
-// of them.
+// Assumption: the gaps in a long log vary within a range. Goal: a report by a single node suffices if the log of the
+// missed node has its longest gap at that time, by far. Derivation: the log has at least kLongLog messages, so the
+// second longest gap is the longest of hundreds of ordinary ones. A gap that is several times as long is not ordinary.
 bool is_unusual_gap(const NodeLog& log, std::size_t after) {
   constexpr std::size_t kLongLog = 200;
   constexpr std::int64_t kTimesTheLongest = 3;
@@ -109,8 +111,8 @@ bool is_unusual_gap(const NodeLog& log, std::size_t after) {
   return log.messages[after].ts_ns - log.messages[after - 1].ts_ns >= kTimesTheLongest * longest;
 }
 
-// A node that others miss, and that shows no sign of life afterwards, may have ended, or may have been partitioned or
-// paused.
+// If others miss a node, and it shows no sign of life afterwards, its process may have ended, or the node may have been
+// partitioned or paused.
 void find_missed_ends(Findings& found) {
   std::map<std::string, std::size_t> missed;  // key: the missing node; value: the hint with the greatest weight
   for (std::size_t i = 0; i < found.hints.size(); ++i) {
@@ -153,8 +155,8 @@ void find_missed_ends(Findings& found) {
   add_isolated(found);
 }
 
-// A node that all others miss, and that logs nothing during that time, may have been paused. A partitioned node would
-// usually report that it misses the others.
+// If all other nodes miss a node, and it logs nothing during that time, it may have been paused. A partitioned node
+// would usually report that it misses the others.
 void find_missed(Findings& found) {
   // Key: the missing node; value: the nodes that miss it, with their hints.
   std::map<std::string, std::map<std::string, std::size_t>> missed;
@@ -185,8 +187,8 @@ void find_missed(Findings& found) {
       hint.ts_ns = std::max(earliest, first.ts_ns - kNoticedWithin);
       if (earliest < hint.ts_ns) hint.since_ns = earliest;
     };
-    // The timeouts of both sides expired at the same time. A node that was paused would report the timeout when it
-    // continues, at any time.
+    // If both sides report a timeout at the same time, they were partitioned. A node that was paused reports the
+    // timeout when it continues, which may be at any time.
     const bool at_once = next->ts_ns - first.ts_ns < kNoticedTogether;
     const bool misses_others = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::silence && hint.node == name && hint.ts_ns >= first.ts_ns - kNoticeTime &&

@@ -18,43 +18,47 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::uint64_t kMostRead = 500;  // messages of one kind that are read individually
-constexpr std::size_t kLongLog = 200;     // messages: a log this long shows by itself which messages are normal
-constexpr std::size_t kHeading = 32;      // longest first line, in characters, that is only the heading of a message
-constexpr std::size_t kErrorAlone = 60;   // characters of a message that only states the error of the message before it
+constexpr std::uint64_t kMostRead = 500;  // at most this many messages of one kind are read individually
+constexpr std::size_t kLongLog = 200;     // a log with this many messages shows by itself which messages are normal
+constexpr std::size_t kHeading = 32;  // a first line of at most this many characters is only the heading of a message
+// a message of at most this many characters may only state the error of the message before it
+constexpr std::size_t kErrorAlone = 60;
 
-// Weights of hints, by what a message reports; factors are marked. "The writer" is the node that logs the message.
+// Weights of hints, by what a message reports. Factors are marked. "The writer" is the node that logs the message.
 constexpr double kReportsPause = 0.6;  // the writer was paused
 constexpr double kOwnClock = 0.8;      // the writer's clock is wrong
-// the less likely one, if a slow disk may be that of the writer or of a node in the message
+// If a slow disk may be that of the writer or of a node in the message: the weight of the less likely one.
 constexpr double kOtherDisk = 0.7;
-constexpr double kOneOfTwoClocks = 0.6;     // two clocks differ: the weight for each of them
-constexpr double kMissedByOthers = 0.6;     // a named peer is missing
-constexpr double kUnnamedOfTwo = 0.4;       // factor: the missing peer is not named, of two nodes; it may be a client
+constexpr double kOneOfTwoClocks = 0.6;  // two clocks differ: the weight for each of them
+constexpr double kMissedByOthers = 0.6;  // a named peer is missing
+// factor: the message does not name the missing peer; with two nodes, it is the other one or a client
+constexpr double kUnnamedOfTwo = 0.4;
 constexpr double kUnnamedOfSeveral = 0.25;  // factor: as kUnnamedOfTwo, of more than two nodes
-// The writer's interface is down. It may not be the one that connects it to the other nodes.
+// The writer's network interface is down. It may be another one than that which connects the writer to the other nodes.
 constexpr double kOwnInterface = 0.7;
-constexpr double kUnresolved = 0.4;  // a name is not resolved: the name server is missing, or the name was removed
-constexpr double kUnresolvedWithOthers = 0.3;  // several names are not resolved: the node of one of them is missing
+constexpr double kUnresolved = 0.4;  // a name was not resolved: the name server is missing, or the name was removed
+constexpr double kUnresolvedWithOthers = 0.3;  // several names were not resolved: the node of one of them is missing
 constexpr double kUnclean = 0.5;               // the writer's previous process did not shut down cleanly
-// The same, and other nodes missed the writer at most so long before.
+// As kUnclean, and other nodes missed the writer shortly before (at most kConfirmedWithin).
 constexpr double kConfirmedEnd = 0.9;
 constexpr std::int64_t kConfirmedWithin = 300 * kSecond;
-// Data that the writer reads are damaged: its previous process was interrupted, or the disk returned wrong data.
+// Data that the writer reads are damaged: its previous process was interrupted (kTorn), or the disk returned wrong data
+// (kTornRead).
 constexpr double kTorn = 0.4, kTornRead = 0.25;
 // The other nodes excluded the writer: it was partitioned, or paused for about kOutcastPauseLength (assumed).
 constexpr double kOutcast = 0.5, kOutcastPause = 0.45;
 constexpr std::int64_t kOutcastPauseLength = 15 * kSecond;
-// A peer's machine refuses the connection: usually the process that listened has ended; a firewall may refuse as well.
+// The machine of a peer refuses the connection. Usually the process that listened there has ended; a firewall may
+// refuse, too.
 constexpr double kRefused = 0.6, kRefusedByFirewall = 0.25;
 constexpr double kLogContinues = 0.2;  // factor for kRefused: the peer's log continues without a new start
 
-// Assumption: a process that logs kLivesOn messages soon after it reported an exit status, and no new start, lives on:
-// the status is that of a command, a task or a child that it ran, however the message calls it. Goal: such an exit does
-// not count as an end of the node. Derivation: programs that end print a few lines more (the tail of an end has 6).
+// Assumption: if a process reports an exit status and soon after logs kLivesOn messages, and no new start, it lives on.
+// The status is that of a command, a task or a child that it ran, whatever the message calls it. Goal: such an exit
+// does not count as an end of the node. Derivation: a program that ends prints only a few more lines (kTail is 6).
 constexpr std::size_t kLivesOn = 12;
 constexpr std::int64_t kLivesOnWithin = 300 * kSecond;
-// Pauses that a program reports all the time differ by less than this factor from their median.
+// Pauses that a program reports all the time are less than this factor longer than their median.
 constexpr std::int64_t kUnusualPause = 3;
 
 // True if the log has messages before the first report and well after it.
@@ -64,8 +68,8 @@ bool logs_around(const NodeLog* log, const Repeated& report) {
          log->messages.back().ts_ns > report.first->ts_ns + kEarlyEnd;
 }
 
-// True if the peer's log shows that it began a new life within a minute after the report: it starts, accepts requests
-// again, or finds that it had not stopped in order.
+// True if the peer's log shows that a new life began within a minute after the report: the peer starts, accepts
+// requests again, or finds that it had not stopped in order.
 bool begins_anew(const Findings& found, const NodeLog* log, const Repeated& report) {
   constexpr std::int64_t kWithin = 60 * kSecond;
   constexpr std::ptrdiff_t kMostLooked = 300;
@@ -81,9 +85,9 @@ bool begins_anew(const Findings& found, const NodeLog* log, const Repeated& repo
   });
 }
 
-// Assumption: messages that come at a rate, for hours, do not stop by chance. Goal: of several programs that write into
-// the peer's log, one may have ended while the others go on. Derivation: at a mean interval m, nothing comes within 8 m
-// in one of 3,000 cases (exp(-8)).
+// Assumption: messages that are logged at a steady rate for hours do not stop by chance. Goal: if several programs
+// write into the peer's log, one of them may have ended although the others continue. Derivation: if the mean interval
+// is m, the probability that none comes within 8 m is 1 in 3,000 (exp(-8)).
 bool part_fell_silent(const NodeLog* log, const Repeated& report) {
   constexpr std::uint64_t kLeast = 12;
   constexpr std::int64_t kIntervals = 8, kWithinIntervals = 3;
@@ -107,7 +111,7 @@ bool part_fell_silent(const NodeLog* log, const Repeated& report) {
   });
 }
 
-// If the next message only states an error ("Error: Is a directory."), uses it as the error of this message; returns
+// If the next message only states an error ("Error: Is a directory."), uses that as the error of this message. Returns
 // true if it does.
 bool take_error_of_next(const Findings& found, const NodeLog& here, const Message& message, Meaning& meaning) {
   const Message* next = &message + 1;
@@ -127,7 +131,7 @@ double weight_of(Level level) {
   return level == Level::info || level == Level::debug || level == Level::trace ? kLowLevel : 1;
 }
 
-// The facts that the messages of one node report.
+// Collects the facts that the messages of one node report.
 class NodeReports {
  public:
   NodeReports(Findings& found, std::size_t n) : found_(found), n_(n), here_(found.node(n)) {}
@@ -144,11 +148,12 @@ class NodeReports {
     std::string other;  // the node that the message is about
   };
 
-  // True if the error occurred on the mentioned node, which answered with it.
+  // True if the error occurred on the mentioned node, which sent it in its answer.
   [[nodiscard]] static bool is_of_other(const Kind& kind) { return kind.meaning.of_peer && !kind.other.empty(); }
-  // Reads the lines that follow the message without a timestamp. Returns the failed call that they report, if they do.
+  // Reads the lines without a timestamp that follow the message. Returns the failed call that they report, if there is
+  // one.
   std::optional<FailedCall> read_following_lines(const Message& message);
-  // Reads the message; returns true if the next one was read as a part of it.
+  // Reads the message. Returns true if the next message was read as a part of it.
   bool read_message(const Message& message, Kind& kind);
   [[nodiscard]] bool reports_nothing(const Message& message, const Meaning& meaning) const;
   [[nodiscard]] bool misses_at_debug(const Message& message, const Kind& kind) const;
@@ -175,24 +180,24 @@ class NodeReports {
   std::map<FailedCall, Report> calls_;
   std::map<std::pair<std::string, FailedCall>, Report> calls_of_others_;  // key: the node that made the call
   std::map<std::pair<Operation, std::string>, Report> in_vain_;           // key: operation and path
-  std::map<std::string, Report> peers_, refusing_, unnamed_;              // key: the missing peer
-  std::set<std::string> answered_;                                        // nodes of peers_ whose machine answered
+  std::map<std::string, Report> peers_, refusing_, unnamed_;              // key: the missing peer; "": unknown
+  std::set<std::string> answered_;                                        // peers in peers_ whose machine answered
   std::map<std::pair<std::string, int>, Report> processes_;               // key: node, and signal or 1000 + exit code
-  // Key: the node whose clock is wrong, or differs from the writer's; "" unknown.
+  // Key: the node whose clock is wrong, or differs from the writer's; "": unknown.
   std::map<std::string, Report> clocks_;
   Report longest_;  // the longest pause that the node reports
   std::unordered_map<TemplateId, std::vector<std::int64_t>> pauses_;
-  Report cut_off_;                         // its own interface is down
-  Report outcast_;                         // it was excluded from the cluster
+  Report cut_off_;                         // the node's own network interface is down
+  Report outcast_;                         // the node was excluded from the cluster
   Report torn_, unclean_;                  // data or marks left by a previous process that did not shut down cleanly
   Report unresolved_;                      // the first name that was not resolved
   std::set<std::string> names_looked_up_;  // the nodes whose names were not resolved
-  // The slowest disk operation; key: the node that the message names besides the writer, "" none.
+  // The slowest disk operation. Key: the node that the message names besides the writer; "": none.
   std::map<std::string, Report> slowest_;
   std::uint64_t following_lines_read_ = 0;
 };
 
-// EINVAL for a peer means a blackhole route. The connection failed, and no call can be made to fail with this error.
+// EINVAL for a peer means a blackhole route: the connection failed, but no call can be made to fail with this error.
 bool no_route_to_peer(const Meaning& meaning) {
   return meaning.error == EINVAL && (meaning.lost || !meaning.peer.empty());
 }
@@ -205,19 +210,21 @@ FailedCall call_of(const Meaning& meaning) {
   return {meaning.error, meaning.path, meaning.lost ? meaning.peer : std::string()};
 }
 
-// Reads up to kMostRead messages of each kind; for further ones, the meaning of the last one that was read is used.
+// Reads up to kMostRead messages of each kind. For the others of a kind, the meaning of the last one that was read is
+// used.
 void NodeReports::read() {
   std::unordered_map<TemplateId, Kind> kinds;
-  const Message* read_before = nullptr;  // the message that was already read with the one before it
+  const Message* read_before = nullptr;  // the message that was already read together with the previous one
   for (const Message& message : here_.messages) {
     if (&message == read_before) continue;
     const std::optional<FailedCall> following_call = read_following_lines(message);
     Kind& kind = kinds[message.kind];
-    // Messages of one kind report the same, except below a heading; each reported pause has its own length.
+    // Messages of one kind report the same facts, with two exceptions: what follows a heading differs, and each
+    // reported pause has its own length.
     if (kind.times != 0 && !kind.reports && kind.meaning.own_pause_ns == 0 &&
         (kind.times > kMostRead || found_.failure.text(message).find('\n') > kHeading))
       continue;
-    // Read each message up to the limit, because paths and peers differ between messages of one kind.
+    // Read each message up to the limit, because the paths and peers in messages of one kind differ.
     if (++kind.times <= kMostRead && read_message(message, kind)) read_before = &message + 1;
     if (kind.meaning.reports_anything()) keep(message, kind, following_call);
   }
@@ -245,7 +252,7 @@ bool NodeReports::read_message(const Message& message, Kind& kind) {
   return next_too;
 }
 
-// True if the message reports no problem: it is logged for debugging, belongs to a successful start, or occurs
+// True if the message reports no problem, because it is logged for debugging, belongs to a successful start, or occurs
 // throughout the log.
 bool NodeReports::reports_nothing(const Message& message, const Meaning& meaning) const {
   const bool throughout = here_.messages.size() >= kLongLog && found_.occurs_throughout(n_, message.kind);
@@ -267,8 +274,8 @@ bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) cons
   return kind.meaning.lost && of_connection && !kind.other.empty() && !kind.meaning.clock;
 }
 
-// Adds the message to the report of each fact in it. Its weight is lower if runs without faults also have such
-// messages, or if they occur throughout the log.
+// Adds the message to the report of each fact in it. Its weight is lower if runs without faults have such messages,
+// too, or if they occur throughout the log.
 void NodeReports::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& following_call) {
   const Meaning& meaning = kind.meaning;
   if (found_.debug_only ? !misses_at_debug(message, kind) : reports_nothing(message, meaning)) return;
@@ -284,7 +291,8 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
     names_looked_up_.insert(kind.other);
   }
   if (meaning.outcast) put(outcast_, message, meaning, weight);
-  // At lower levels, this is usually the expected end of recovered data: "invalid record, recovery ends here".
+  // At lower levels, such a message usually reports the expected end of recovered data: "invalid record, recovery ends
+  // here".
   if (meaning.torn && weight_of(message.level) == 1) put(torn_, message, meaning, weight);
   if (meaning.unclean) put(unclean_, message, meaning, weight);
   found_.reunited = found_.reunited || meaning.reunited;
@@ -312,7 +320,7 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
       put(slowest, message, meaning, weight);
     }
   if (!meaning.ended || meaning.panic) return;
-  // The exit codes of child processes that end during an orderly stop mean nothing.
+  // During an orderly stop, the exit codes of child processes mean nothing.
   const auto at = static_cast<std::size_t>(&message - here_.messages.data());
   if (meaning.signal == 0 && kind.times <= kMostRead && stops_in_order(found_.failure, found_.names, here_, 0, at))
     return;
@@ -340,7 +348,7 @@ void NodeReports::keep_missing(const Message& message, const Kind& kind, double 
     put_episode((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
   else if ((kind.meaning.peer.empty() || kind.meaning.peer.starts_with("127.")) && !here_.node.empty() &&
            (names.size() == 2 || kind.meaning.lost))
-    // With more than two nodes, any of the others may be the missing one.
+    // If there are more than two nodes, any of the others may be the missing one.
     for (const NodeName& other : names)
       if (other.node != here_.node)
         put_episode(unnamed_[other.node], message, kind.meaning,
@@ -351,7 +359,7 @@ void NodeReports::keep_clock(const Message& message, const Kind& kind, double we
   put(clocks_[kind.meaning.clock->own ? here_.node : kind.other], message, kind.meaning, weight);
 }
 
-// Nobody listens at a Unix socket of the node: the process that did has ended.
+// No process listens at a Unix socket of the node, because the process that did has ended.
 void add_end_of_listener(Findings& found, std::size_t n, const Report& report) {
   const Meaning& meaning = report.meaning;
   const bool nobody = meaning.error == ENOENT || meaning.error == ECONNREFUSED;
@@ -403,7 +411,7 @@ void NodeReports::add_refusal(const std::string& other, const Report& report, bo
   for (Hint& hint : found_.hints) {
     if (hint.kind != Hint::Kind::end || hint.node != other) continue;
     ended = true;
-    // Refused while the node logs nothing: both show the same end.
+    // If a connection was refused while the node logs nothing, both show the same end.
     const std::int64_t ts = report.first->ts_ns;
     if (!hint.reported && ts != kNoTime && hint.ts_ns != kNoTime && hint.until_ns != kNoTime && ts >= hint.ts_ns &&
         ts <= hint.until_ns)
@@ -422,8 +430,8 @@ void NodeReports::add_refusal(const std::string& other, const Report& report, bo
   hint.unnamed = unnamed;
 }
 
-// True if the report follows soon after the end of a process: a supervisor reports that a service failed, because its
-// process ended.
+// True if the report follows soon after the end of a process. A supervisor then reports that a service failed because
+// its process ended.
 bool NodeReports::follows_an_end(const Report& report) const {
   return report.meaning.path.empty() && std::any_of(processes_.begin(), processes_.end(), [&](const auto& process) {
            const Message& end = *process.second.first;
@@ -431,8 +439,8 @@ bool NodeReports::follows_an_end(const Report& report) const {
          });
 }
 
-// A name server is rarely one of the nodes, so the failed call is the one that asks it. If several names are not
-// resolved, the name server is more likely missing than each of the nodes.
+// The name server is rarely one of the nodes, so the hint is a failed call to the name server. If several names were
+// not resolved, the name server is more likely missing than each of these nodes.
 void NodeReports::add_unresolved() {
   if (unresolved_.first == nullptr) return;
   const bool of_a_node = names_looked_up_.size() == 1 && !names_looked_up_.contains("");
@@ -442,12 +450,12 @@ void NodeReports::add_unresolved() {
   hint.peer = "*:53";
 }
 
-// A node that finds incomplete data when it starts ended before they were written, for example in a power failure; or
-// the data were read wrongly. An end or a failure that the logs show before is a better explanation.
+// If a node finds incomplete data when it starts, its process ended before it had written them, for example in a power
+// failure, or the data were read wrongly. An earlier end or failure in the logs is a better explanation.
 void NodeReports::add_last_end() {
   const Report& report = unclean_.first != nullptr ? unclean_ : torn_;
   if (report.first == nullptr || here_.node.empty()) return;
-  // Others missed it, and it had not stopped in order: both report the same end.
+  // If others missed the node, and it had not stopped in order, both report the same end.
   if (unclean_.first != nullptr)
     for (Hint& hint : found_.hints)
       if (hint.kind == Hint::Kind::end && hint.node == here_.node && hint.log != n_ && hint.ts_ns != kNoTime &&
@@ -462,7 +470,7 @@ void NodeReports::add_last_end() {
         found_.add(Hint::Kind::end, n_, *report.first, (&report == &unclean_ ? kUnclean : kTorn) * report.weight);
     hint.signal = SIGKILL;
     hint.missed = true;
-    hint.until_ns = hint.ts_ns;  // what the program logs after that is no consequence of its last end
+    hint.until_ns = hint.ts_ns;  // what the program logs after this is no consequence of that end
     hint.words += "; the previous end of this node may have caused it";
   }
   if (torn_.first == nullptr) return;
@@ -472,7 +480,7 @@ void NodeReports::add_last_end() {
   read.path = torn_.meaning.path;
 }
 
-// The other nodes excluded the node, because they did not hear from it: it was partitioned or paused.
+// The other nodes excluded this node, because they did not hear from it. It was partitioned or paused.
 void NodeReports::add_outcast() {
   if (outcast_.first == nullptr || here_.node.empty()) return;
   for (const NodeName& other : found_.names)
@@ -486,7 +494,7 @@ void NodeReports::add_outcast() {
   hint.ts_ns -= kOutcastPauseLength;
 }
 
-// True if the node reports pauses throughout its log, and the longest is not much longer than the others.
+// True if the node reports pauses throughout its log, and the longest of them is not much longer than the others.
 bool NodeReports::is_usual_pause() const {
   const TemplateId kind = longest_.first->kind;
   if (!found_.occurs_throughout(n_, kind)) return false;
@@ -504,7 +512,7 @@ void NodeReports::add_standstill() {
   hint.ts_ns = hint.until_ns - longest_.meaning.own_pause_ns;
 }
 
-// True if the message names the node on which the problem is: "slow disk detected on n2", "n2 has slow ops".
+// True if the message names the node that has the problem: "slow disk detected on n2", "n2 has slow ops".
 bool has_place(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
   for (const std::string_view word : {" on", " of", " at"})
     for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1))
@@ -524,7 +532,7 @@ void NodeReports::add_slow_disk() {
     Hint& hint = found_.add(Hint::Kind::limit, n_, report, weight);
     hint.limit = Hint::Limit::disk_slow;
     hint.took_ns = report.meaning.slow_disk_ns;
-    // The call is reported at its end, or while it is still waiting.
+    // The call is reported when it ends, or while it is still waiting, so it began earlier by that duration.
     if (hint.ts_ns != kNoTime) hint.ts_ns -= hint.took_ns;
     return hint;
   };
@@ -534,7 +542,7 @@ void NodeReports::add_slow_disk() {
       add(report, has_place(found_.names, here_.node, found_.failure.text(*report.first)) ? kExplicit : kOtherDisk)
           .node = other;
   }
-  // If the message names the node, the writer is probably a coordinator that watches the disks of others.
+  // If the message names another node, the writer is probably a coordinator that watches the disks of others.
   if (own != nullptr)
     add(*own, has_place(found_.names, here_.node, found_.failure.text(*own->first)) ? kOtherDisk : kExplicit);
 }
@@ -550,7 +558,7 @@ bool NodeReports::lives_on_after(const Message& message) const {
 }
 
 void NodeReports::add_processes() {
-  // A child process that crashes after a failed call is a consequence of that call.
+  // If a child process crashes after a failed call, the crash is a consequence of that call.
   const auto by_itself = [](int signal) {
     return signal == SIGABRT || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
   };
@@ -571,7 +579,7 @@ void NodeReports::add_processes() {
   }
 }
 
-// A node that reports a difference between two clocks does not know which one is wrong.
+// A node that reports a difference between two clocks does not know which of them is wrong.
 void NodeReports::add_clocks() {
   for (const auto& [other, report] : clocks_) {
     const auto add = [&, &report = report](double weight, const std::string& node, const std::string& peer) -> Hint& {

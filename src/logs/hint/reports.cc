@@ -8,12 +8,13 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostFolded = 1'000;  // failures of one node whose paths are compared
-constexpr double kClearlyMore = 3;          // factor between two weights from which the greater one replaces the other
-// An exhausted resource, as an alternative to the calls that the message may mean.
+constexpr std::size_t kMostFolded = 1'000;  // the paths of at most this many failures of one node are compared
+constexpr double kClearlyMore = 3;          // A weight that is greater than another by this factor replaces it.
+// An exhausted resource, which is an alternative to the call that the message may mean.
 constexpr double kResourceItself = 0.35;
-constexpr double kUnstatedFailure = 0.28;  // an operation on a file failed without a stated reason
-constexpr double kNextError = 0.5;         // factor of the second most frequent error to the most frequent one
+constexpr double kUnstatedFailure = 0.28;  // an operation on a file failed, and no reason is stated
+// factor by which the second most frequent error is less likely than the most frequent one
+constexpr double kNextError = 0.5;
 
 constexpr std::int64_t kEpisode = 600 * kSecond;
 
@@ -35,8 +36,9 @@ void put(Report& report, const Message& message, const Meaning& meaning, double 
   report.weight = std::max(report.weight, weight);
 }
 
-// Assumption: while a peer is missing, those that miss it say so again within kEpisode; retries and timeouts that need
-// longer are rare. Goal: a timeout of the morning and an outage in the evening are not one silence of ten hours.
+// Assumption: while a peer is missing, the nodes that miss it report this again within kEpisode, because retries and
+// timeouts rarely take longer. Goal: a timeout in the morning and an outage in the evening are not taken for one
+// silence of ten hours.
 void put_episode(Report& report, const Message& message, const Meaning& meaning, double weight) {
   if (report.first != nullptr && report.last->ts_ns != kNoTime && message.ts_ns != kNoTime &&
       message.ts_ns - report.last->ts_ns > kEpisode) {
@@ -90,7 +92,7 @@ void add_silence(Findings& found, std::size_t n, const std::string& other, const
       report.meaning.error == EINVAL || report.meaning.error == ENETUNREACH || report.meaning.error == EHOSTUNREACH;
   hint.no_route = hint.unreachable && report.meaning.error != EHOSTUNREACH;
   if (report.meaning.cut_off) hint.unreachable = hint.no_route = true;
-  // The name belongs to no node, so neither the end nor a pause of a node explains the failure.
+  // If the unresolved name belongs to no node, neither an end nor a pause of a node explains the failure.
   if (report.meaning.unresolved && unnamed) hint.unreachable = true;
   hint.peer = other;
   hint.closed = report.meaning.closed;
@@ -121,7 +123,7 @@ void add_call(Findings& found, std::size_t n, const Report& report) {
   hint.exact = report.meaning.exact;
   hint.path = report.meaning.path;
   hint.peer = report.meaning.lost ? report.meaning.peer : std::string();
-  // A named file is more specific. Without one, the message is about the resource itself.
+  // If a file is named, the failed call is specific enough. Otherwise, the message may be about the resource itself.
   if (!report.meaning.path.empty()) return;
   const bool full = report.meaning.error == ENOSPC || report.meaning.error == EDQUOT;
   if (!full && report.meaning.error != EMFILE && report.meaning.error != ENFILE) return;

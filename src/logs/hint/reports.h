@@ -1,4 +1,5 @@
-// What the messages of one node report, collected into one record for each fact, and the hints that follow from it.
+// Collects what the messages of one node report into one record for each fact. Adds the hints that follow from these
+// records.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +13,30 @@
 namespace rose::logs {
 
 struct Report : Repeated {
-  Meaning meaning;              // of the first message
-  std::vector<Report> earlier;  // put_episode(): the best of the episodes that are over; at most one
+  Meaning meaning;              // the meaning of the first message
+  std::vector<Report> earlier;  // Of the episodes that are over, the best one; at most one element. See put_episode().
 };
 
 using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
 
-// Adds a message to the report. The greater of two clearly different weights wins: a message that also occurs in runs
-// without faults neither begins nor extends a report whose messages only the failure has.
+// Adds a message to the report. If two weights clearly differ, the greater one wins: a message that also occurs in runs
+// without faults neither begins nor extends a report from messages that only the failure has.
 void put(Report& report, const Message& message, const Meaning& meaning, double weight);
 // Adds a message to the report that a peer is missing. Messages that are far apart belong to different episodes.
 void put_episode(Report& report, const Message& message, const Meaning& meaning, double weight);
-// Replaces the report by its best episode: the one with the greatest weight, of those the one with the most messages,
-// of those the first. Call it after the last put_episode().
+// Replaces the report by its best episode: the one with the greatest weight; among equal ones the one with the most
+// messages; among these the first one. Call this after the last put_episode().
 void settle(Report& report);
-// Merges reports of the same failure: the layers of a program log it one after the other, each with the part of the
-// path that it knows ("/srv/n1/data/db", "data/db").
+// Merges reports of the same failure. The layers of a program log a failure one after the other, each with the part of
+// the path that it knows ("/srv/n1/data/db", "data/db").
 void fold_paths(std::map<FailedCall, Report>& calls);
 
-// Adds a hint that node `n` misses `other`. `unnamed`: the message does not name the peer. `answered`: some message
+// Adds a hint that node `n` misses `other`. `unnamed`: the message does not name the peer. `answered`: a message
 // reports that the peer's machine answered.
 void add_silence(Findings& found, std::size_t n, const std::string& other, const Report& report, double weight,
                  bool unnamed = false, bool answered = false);
-// Adds hints for an operation on a file that failed without a stated error: the errors that its calls return most
-// often.
+// Adds hints for an operation on a file that failed without a stated error. They assume the errors that the operation's
+// calls return most often.
 void add_in_vain(Findings& found, std::size_t n, const Report& report);
 // Adds a hint for a call that failed with a stated error.
 void add_call(Findings& found, std::size_t n, const Report& report);

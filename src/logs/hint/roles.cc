@@ -12,14 +12,15 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kLostRole = 0.28;     // another node has its role; what happened to it is unknown
-constexpr std::size_t kMostMoves = 6;  // a message of a role occurs at most this often
+// another node has taken over the node's role; it is unknown what happened to the node
+constexpr double kLostRole = 0.28;
+constexpr std::size_t kMostMoves = 6;  // a message that shows a role occurs at most this often
 
 // A message that shows which node has a role.
 struct RoleReport {
   std::size_t node = 0;
   std::uint32_t message = 0;
-  std::vector<std::uint64_t> numbers;  // numbers in the text: they give the order of reports without timestamps
+  std::vector<std::uint64_t> numbers;  // numbers in the text; without timestamps, they give the order of the reports
 };
 
 std::int64_t ts_of(const Findings& found, const RoleReport& report) {
@@ -38,7 +39,7 @@ std::vector<std::uint64_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// True if others clearly miss the node at that time: their messages are better evidence of a partition.
+// True if others clearly miss the node at that time. Their messages are then better evidence of a partition.
 bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts) {
   return ts != kNoTime && std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
            return hint.kind == Hint::Kind::silence && hint.weight >= kLogGap &&
@@ -47,7 +48,8 @@ bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts)
          });
 }
 
-// Adds an end, a pause and partitions of the node that lost its role, shortly before `next` took it over.
+// Adds an end, a pause and partitions of the node that lost its role, shortly before `next` shows that another node has
+// it.
 void add_lost_role(Findings& found, const std::string& loser, const RoleReport& next, double share) {
   const Message& message = found.node(next.node).messages[next.message];
   const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarlyEnd;
@@ -67,8 +69,8 @@ void add_lost_role(Findings& found, const std::string& loser, const RoleReport& 
 
 }  // namespace
 
-// A message shows a role, as in "leader of term 2", if only one node logs it in the run without faults, and rarely. If
-// several nodes log it in the failure, the first of them may have lost the role.
+// A kind of message shows a role, as in "leader of term 2", if in the run without faults only one node logs it, and
+// rarely. If several nodes log it in the failure, the first of them may have lost the role.
 void find_lost_roles(Findings& found) {
   if (found.normal.nodes.size() < 2 || found.failure.nodes.size() < 2) return;
   std::map<TemplateId, std::vector<RoleReport>> by_kind;
@@ -81,7 +83,7 @@ void find_lost_roles(Findings& found) {
   std::map<std::string, std::vector<RoleReport>> next_of;
   for (auto& [kind, all] : by_kind) {
     std::uint64_t usually = 0;
-    std::vector<std::string> players;  // nodes that logged it in the run without faults
+    std::vector<std::string> players;  // nodes that logged such messages in the run without faults
     for (const NodeLog& other : found.normal.nodes)
       if (const std::uint64_t count = kind < other.counts.size() ? other.counts[kind] : 0; count != 0) {
         usually += count;
@@ -99,8 +101,8 @@ void find_lost_roles(Findings& found) {
     const std::string& loser = by_time ? found.node(all.front().node).node : players.front();
     if (!loser.empty()) next_of[loser].push_back(*next);
   }
-  // A change of roles causes several messages. The node with most of them lost the role: a single kind may be logged by
-  // any node.
+  // If a role moved, there are several kinds of messages about it. The node that most of them show as the previous one
+  // lost the role. A single kind may be logged by any node.
   std::size_t most = 0;
   for (const auto& [loser, all] : next_of) most = std::max(most, all.size());
   for (const auto& [loser, all] : next_of)

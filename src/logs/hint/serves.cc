@@ -8,17 +8,18 @@
 namespace rose::logs {
 namespace {
 
-// A program accepts connections from the message that says so. It must have logged its start within the first
-// kStartWithin messages, and that message must be among the first kServesWithin and within kServesTime.
+// A program accepts connections from the message on which reports this. The program must have logged its start within
+// the first kStartWithin messages, and the message must be among the first kServesWithin, at most kServesTime after the
+// first one.
 constexpr std::size_t kStartWithin = 12, kServesWithin = 2'000;
 constexpr std::int64_t kServesTime = 30 * kSecond;
 
-// The start of a program lasts for at most kStarting, until its peers have started as well. The program must have
-// logged it within the first kLongStartWithin messages.
+// The start of a program lasts at most kStarting, in which its peers start as well. The program must have logged its
+// start within the first kLongStartWithin messages.
 constexpr std::size_t kLongStartWithin = 60;
 constexpr std::int64_t kStarting = 60 * kSecond;
-// Without timestamps, the first 1/kUntimedStart of the messages, at most kMostUntimedStart, are the start of a program
-// that logs at least kLongUntimed messages.
+// If there are no timestamps, and the log has at least kLongUntimed messages, the first 1/kUntimedStart of them, but at
+// most kMostUntimedStart, belong to the start of the program.
 constexpr std::size_t kUntimedStart = 10, kMostUntimedStart = 200, kLongUntimed = 1'000;
 
 bool begins(const Logs& logs, const NodeLog& node) {
@@ -35,8 +36,9 @@ std::size_t first_minute(const NodeLog& node) {
   return static_cast<std::size_t>(first_later - node.messages.begin());
 }
 
-// The messages up to the one that says that the program accepts requests from now on, if that is at the beginning of
-// the log: what it says before is its start, although it does not say so. 0 if there is no such message.
+// The number of messages up to the one which reports that the program accepts requests, if that message is near the
+// beginning of the log. The messages before it belong to the start, even if none of them reports a start. 0 if there is
+// no such message.
 std::size_t until_serving(const Logs& logs, const NodeLog& node) {
   const std::size_t most = std::min({node.messages.size(), kLongStartWithin, first_minute(node)});
   for (std::size_t i = 0; i < most; ++i)

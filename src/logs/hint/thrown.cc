@@ -11,13 +11,14 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kThrown = 0.6;  // an exception that is not caused by a failed call
-// An exception caused by a failed call. The call has a hint of its own, which is more likely.
+constexpr double kThrown = 0.6;  // an exception that was not caused by a failed call
+// An exception that was caused by a failed call. The call has a hint of its own, which is more likely.
 constexpr double kThrownOfCall = 0.1;
-constexpr double kThrownByPeers = 0.25;   // the exception of a closed connection: usually the peer has ended
-constexpr double kThrownByProgram = 0.2;  // a programming error: usually the consequence of something earlier
+constexpr double kThrownByPeers = 0.25;  // an exception because a connection was closed: usually the peer has ended
+// an exception because of a programming error, which is usually the consequence of something earlier
+constexpr double kThrownByProgram = 0.2;
 constexpr double kThrownWhileStopping = 0.1;
-// Messages of one kind that are parsed: their exceptions may come from different places.
+// At most this many messages of one kind are parsed, because their exceptions may come from different places.
 constexpr std::uint64_t kTracesOfKind = 4;
 
 // Exceptions thrown at the same place.
@@ -25,7 +26,8 @@ struct Traced : Repeated {
   StackTrace trace;
 };
 
-// A key for the place at which the root cause was thrown. One exception may be logged several times on its way up.
+// A key for the place at which the root cause was thrown. It identifies an exception that is logged several times on
+// its way outward.
 std::string thrown_at(const StackTrace& trace) {
   const Thrown& root = trace.back();
   std::string key = root.class_name;
@@ -48,12 +50,12 @@ double weight_of_root(const Thrown& root) {
 
 }  // namespace
 
-// Collects the exceptions in the messages that only the failure has, by the place at which they were thrown.
+// Collects the exceptions in messages that only the failure has, by the place at which they were thrown.
 void find_thrown(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
   struct OfKind {
     std::uint64_t read = 0;
-    std::vector<std::size_t> last;  // indices of the exceptions in the message read last
+    std::vector<std::size_t> last;  // indices of the exceptions in the message that was read last
   };
   std::unordered_map<TemplateId, OfKind> kinds;
   std::map<std::string, std::size_t> known;

@@ -20,14 +20,14 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kPacked = std::size_t{256} << 10;  // bytes that are read from the file at once
-// Bytes, for xz and zstd: data that need a larger window are refused.
+constexpr std::size_t kPacked = std::size_t{256} << 10;  // at most this many bytes are read from the file at once
+// In bytes, for xz and zstd. Data that need a larger window are refused.
 constexpr std::uint64_t kMostDecoderMemory = std::uint64_t{128} << 20;
 
 enum class Step { more, end, damaged };
 
-// A decoder. step() consumes bytes from `in` and fills `out`; it shortens both spans. Step::end: one compressed stream
-// is complete, and another one may follow.
+// A decoder. step() consumes bytes from `in` and fills `out`; it shortens both spans. It returns Step::end when one
+// compressed stream is complete; another stream may follow.
 class Unpacker {
  public:
   Unpacker() = default;
@@ -65,7 +65,7 @@ class Gzip final : public Unpacker {
 
 class Xz final : public Unpacker {
  public:
-  // Without LZMA_CONCATENATED each stream ends separately, as with the other formats.
+  // Without LZMA_CONCATENATED, the decoder stops at the end of each stream, as those of the other formats do.
   Xz() { ready_ = ::lzma_stream_decoder(&stream_, kMostDecoderMemory, 0) == LZMA_OK; }
   ~Xz() override { ::lzma_end(&stream_); }
   Step step(std::span<const char>& in, std::span<char>& out) override {
@@ -159,19 +159,19 @@ std::unique_ptr<Unpacker> unpacker(std::string_view packing) {
 
 struct Bytes::Inner {
   Fd file;
-  std::string memory;  // the content, if there is no file
+  std::string memory;  // the content if there is no file
   std::size_t memory_at = 0;
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;
   std::string_view packing;
   std::unique_ptr<Unpacker> unpack;
-  std::vector<char> packed;  // read from the file, not yet decoded
+  std::vector<char> packed;  // bytes that were read from the file and not decoded yet
   std::span<const char> left;
   std::uint64_t given = 0;
   bool over = false;
   std::string damage;
 
-  // Reads bytes as they are stored.
+  // Reads the stored bytes, without decoding them.
   std::size_t raw(std::span<char> into) {
     if (!file) {
       const std::size_t now = std::min(into.size(), memory.size() - memory_at);
@@ -190,7 +190,7 @@ struct Bytes::Inner {
     return done;
   }
 
-  // Reads the next part of the compressed file; false at its end.
+  // Reads the next part of the compressed file. Returns false at the end of the file.
   bool refill() {
     const std::size_t got = raw(packed);
     left = std::span<const char>(packed.data(), got);
@@ -222,7 +222,8 @@ struct Bytes::Inner {
       const std::size_t before = left.size() + out.size();
       const Step step = unpack->step(left, out);
       if (step == Step::end) {
-        // Several compressed streams in a row are one text. Anything else after the last stream is padding.
+        // Several compressed streams that follow each other are one text. Other bytes after the last stream are
+        // padding.
         if (left.empty()) (void)refill();
         if (left.empty() || packing_of({left.data(), left.size()}) != packing || !unpack->again()) over = true;
       } else if (step == Step::damaged || (left.size() + out.size() == before && !left.empty())) {

@@ -1,5 +1,5 @@
-// The bytes of a log file: plain, or compressed by gzip, xz, zstd or bzip2 (recognised by the first bytes, not by the
-// name). Damaged data end the stream early and are reported by damage(); they are never an error.
+// The bytes of a log file, which is plain or compressed by gzip, xz, zstd or bzip2. The format is recognised by the
+// first bytes, not by the name. Damaged data are not an error: they end the stream early, and damage() reports them.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,28 @@ namespace rose::logs {
 
 class Bytes {
  public:
-  // A compressed file that unpacks to more bytes ends here.
+  // If a compressed file unpacks to more bytes, the rest is not read.
   static constexpr std::uint64_t kMostUnpacked = std::uint64_t{16} << 30;
 
-  // ErrorKind::input if the file cannot be opened or is neither a regular file nor a pipe. `folder`: see
+  // ErrorKind::input if the file cannot be opened, or is neither a regular file nor a pipe. For `folder`, see
   // logs::Input.
   [[nodiscard]] static Result<Bytes> open(const std::filesystem::path& path, const std::filesystem::path& folder = {});
-  [[nodiscard]] static Bytes of(std::string content);  // content in memory; may be compressed
+  [[nodiscard]] static Bytes of(std::string content);  // content in memory, which may be compressed
 
   Bytes(Bytes&&) noexcept;
   Bytes& operator=(Bytes&&) noexcept;
   ~Bytes();
 
-  // Fills `into` from its beginning. Returns fewer bytes than its size only at the end of the data; 0: no more data.
+  // Fills `into` from its beginning. Returns fewer bytes than its size only at the end of the data; 0 means that there
+  // are no more data.
   [[nodiscard]] std::size_t read(std::span<char> into);
 
   [[nodiscard]] std::string_view packing() const;  // "", "gzip", "xz", "zstd", "bzip2"
-  // One sentence if the bytes ended before the file did; else "".
+  // One sentence that says why the bytes ended before the file did; "" if they did not.
   [[nodiscard]] const std::string& damage() const;
-  // The size of the file as stored; 0: unknown (a pipe).
+  // The size of the stored file. 0 if it is unknown (a pipe).
   [[nodiscard]] std::uint64_t file_size() const;
-  // The time of the last write, wall clock in ns; 0: unknown.
+  // The time of the last write to the file, wall clock in ns. 0 if it is unknown.
   [[nodiscard]] std::int64_t modified_ns() const;
 
   // The file and its decoder; public only because the functions in bytes.cc use it.

@@ -12,10 +12,11 @@
 namespace rose::logs {
 namespace {
 
-constexpr int kDeepest = 12;      // nesting of objects and arrays in which records are looked for
+constexpr int kDeepest = 12;      // deepest nesting of objects and arrays in which records are looked for
 constexpr int kDeepestText = 64;  // of a whole text: the text of a record may be nested further
 
-// Names of the fields that hold the program's line, the time and the severity, the most specific first.
+// Names of the fields that contain the program's line, the time and the severity. In each list, the most specific name
+// comes first.
 constexpr std::array kTexts = std::to_array<const char*>(
     {"textPayload", "log", "line", "_raw", "message", "msg", "@message", "MESSAGE", "body", "Body", "text"});
 constexpr std::array kTimes = std::to_array<const char*>({"@timestamp", "timestamp", "timeUnixNano", "time", "ts",
@@ -37,11 +38,11 @@ std::string text_of(const Json& value) {
   return json_text(value);
 }
 
-// Names and values that describe where records come from; those of the record itself precede those of the objects
+// Names and values that describe where a record comes from. Those of the record itself come before those of the objects
 // around it.
 using Origin = std::vector<std::pair<std::string, std::string>>;
 
-// Collects the scalars in `value`. The field "name" of an object is stored under the object's key:
+// Collects the scalar values in `value`. The field "name" of an object is stored under the key of the object:
 // {"pod":{"name":"n1"}} becomes pod = n1.
 void flatten(const Json& value, const std::string& prefix, Origin& out, int depth = 0) {
   if (depth > kDeepest) return;
@@ -102,7 +103,7 @@ class Unroller {
     return any;
   }
 
-  // The program's line of a record; null if the object is no record.
+  // The program's line in a record; null if the object is no record.
   const std::string* text_in(const Json& value) {
     for (const char* key : kTexts)
       if (value.contains(key) && is_text(value[key])) return &(text_ = text_of(value[key]));
@@ -134,7 +135,7 @@ class Unroller {
     Origin here;
     flatten(record, "", here);
     here.insert(here.end(), origin.begin(), origin.end());
-    // A structured message has its error in a field of its own: append it to the text, so that it is found there.
+    // A structured message has its error in a separate field. Append the error to the text, so that it is found there.
     for (const char* key : {"error", "err", "exception", "stack_trace"})
       for (const Json* in : {&record, record.contains("jsonPayload") ? &record["jsonPayload"] : nullptr})
         if (in != nullptr && in->is_object() && in->contains(key) && (*in)[key].is_string())
@@ -157,7 +158,7 @@ class Unroller {
   std::string text_;
 };
 
-// The offset after the object or array that begins at `at`; 0 if it does not end.
+// The offset after the object or array that begins at `at`. 0 if the text ends before.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   for (; at < text.size(); ++at) {
@@ -186,7 +187,7 @@ bool begins_document(std::string_view head) {
   }
   if (head[0] != '{') return false;
   const std::string_view line = head.substr(0, head.find('\n'));
-  // An object printed over several lines.
+  // The object is printed over several lines.
   if (line.find_first_not_of(" \t\r", 1) == std::string_view::npos) return true;
   return std::any_of(std::begin(kContainers), std::end(kContainers),
                      [&](std::string_view key) { return line.substr(0, 512).find(key) != std::string_view::npos; });
@@ -197,7 +198,7 @@ std::optional<std::string> lines_of_document(std::string_view whole) {
   // Objects may follow each other without an array around them.
   for (std::size_t at = whole.find_first_of("{["); at != std::string_view::npos; at = whole.find_first_of("{[", at)) {
     const std::size_t end = end_of_value(whole, at);
-    if (end == 0) break;  // keep what precedes the error
+    if (end == 0) break;  // the text is damaged here; keep the records before
     const std::string_view text = whole.substr(at, end - at);
     const Json value = json_within(text, kDeepestText) ? parse_json(text) : Json(Json::value_t::discarded);
     if (value.is_discarded()) break;

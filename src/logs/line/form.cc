@@ -50,7 +50,7 @@ bool read_klog(std::string_view line, Parts& parts) {
   parts.level = level_of(line.substr(0, 1));
   rest.remove_prefix(clock->length);
   while (!rest.empty() && blank_char(rest.front())) rest.remove_prefix(1);
-  rest.remove_prefix(std::min(rest.find(' '), rest.size()));  // the number of the thread
+  rest.remove_prefix(std::min(rest.find(' '), rest.size()));  // skip the number of the thread
   while (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
   const std::size_t end = std::min(rest.find_first_of(" ]"), rest.size());
   std::string_view place = rest.substr(0, end);
@@ -68,8 +68,8 @@ bool read_klog(std::string_view line, Parts& parts) {
   return true;
 }
 
-// "127.0.0.1 - - [22/Nov/2026:18:12:45 +0000] "GET / HTTP/1.1" 200 6 ...": the text is the request with the response's
-// status.
+// Reads "127.0.0.1 - - [22/Nov/2026:18:12:45 +0000] "GET / HTTP/1.1" 200 6 ...". The text of the message is the request
+// and the status of the response.
 bool read_access(std::string_view line, Parts& parts) {
   const std::size_t open = line.find(" [");
   if (open == std::string_view::npos || open > 200) return false;
@@ -102,14 +102,15 @@ constexpr std::array kLoggerKeys =
 constexpr std::array kThreadKeys =
     std::to_array<std::string_view>({"thread", "thread_name", "threadName", "ctx", "process.thread.name"});
 constexpr std::array kHostKeys = std::to_array<std::string_view>(
-    {"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});        // "host" may name a peer
-constexpr std::array kGelfHostKeys = std::to_array<std::string_view>({"host"});  // the sender
+    // "host" is not among them, because it may name a peer
+    {"hostname", "host.name", "pod", "pod_name", "kubernetes.pod_name"});
+constexpr std::array kGelfHostKeys = std::to_array<std::string_view>({"host"});  // in GELF, "host" is the sender
 constexpr std::array kErrorKeys =
     std::to_array<std::string_view>({"error", "err", "exception", "cause", "reason", "stack_trace", "error.message"});
 constexpr std::array kStackKeys = std::to_array<std::string_view>(
     {"stacktrace", "stack", "stack_trace", "S", "exception", "exc_info", "error.stack_trace"});
 
-// "server.go:100" -> "server.go": line numbers differ between builds
+// Removes the line number, because it differs between builds: "server.go:100" gives "server.go".
 std::string_view without_line_number(std::string_view name) {
   const std::size_t colon = name.rfind(':');
   return colon != std::string_view::npos && is_number(name.substr(colon + 1)) ? name.substr(0, colon) : name;
@@ -122,8 +123,8 @@ std::optional<TimeStamp> json_time(const JsonMember& member) {
   return std::nullopt;
 }
 
-// The numeric scales of Monolog (100 to 600), of bunyan and pino (10 to 60), and of GELF (0 to 7, as syslog). Other
-// programs use numbers below 10 for scales of their own: then the level is unknown.
+// The numeric scales of Monolog (100 to 600), of bunyan and pino (10 to 60), and of GELF (0 to 7, as in syslog). For
+// other programs, a number below 10 may be on a scale of their own, so the level is unknown.
 Level json_level(const JsonMember& member, bool gelf) {
   if (!is_number(member.value)) return level_of(member.value);
   const std::int64_t value = number_of(member.value);
@@ -137,8 +138,8 @@ Level json_level(const JsonMember& member, bool gelf) {
                       : Level::trace;
 }
 
-// Converts fields to a message. Time, level, logger and thread are recognised by their keys. The text is the message,
-// followed by errors and other fields as "key=value", and by stack traces on lines of their own.
+// Converts fields to a message. Time, level, logger and thread are recognised by their keys. The text consists of the
+// message, the errors and other fields as "key=value", and stack traces on separate lines.
 bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::string& text, std::string& nested) {
   const JsonMember* message = nullptr;
   const JsonMember* time = nullptr;
@@ -153,7 +154,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
       }
     }
   };
-  for (const std::string_view key : kTimeKeys)  // not every "time" is a timestamp: it may be a duration
+  for (const std::string_view key : kTimeKeys)  // a "time" that is no timestamp may be a duration
     for (const JsonMember& member : members)
       if (!parts.time && member.key == key && (parts.time = json_time(member))) time = &member;
   first_of(message, kTextKeys);
@@ -206,8 +207,8 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
   return true;
 }
 
-// Parses "ts=2026-11-22T18:14:15.704Z caller=main.go:513 level=info msg="No time" duration=15d". False if the line has
-// another form.
+// Parses "ts=2026-11-22T18:14:15.704Z caller=main.go:513 level=info msg="No time" duration=15d". Returns false if the
+// line has another form.
 bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::string& buffer) {
   members.clear();
   buffer.clear();
@@ -246,8 +247,8 @@ bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::
   return members.size() >= 2;
 }
 
-// The attributes of an XML element without content, as FoundationDB writes them: <Event Severity="40" Time="..."
-// Type="..." />.
+// The attributes of an XML element without content. FoundationDB writes its messages in this form: <Event Severity="40"
+// Time="..." Type="..." />.
 std::string_view attributes_of(std::string_view line) {
   if (!line.starts_with('<') || !line.ends_with("/>")) return line;
   line.remove_suffix(2);
@@ -289,7 +290,7 @@ struct Form::Inner {
   bool journal_export = false;
   std::vector<std::string> layer_colours;  // the buffers for without_colours(), one for each layer
   Kind kind = Kind::plain;
-  std::vector<Kind> also;  // other kinds that some lines of the sample fit
+  std::vector<Kind> also;  // other kinds of lines in the sample
   std::string layout;
   const CustomForm* custom = nullptr;
   std::optional<Regex> regex;
@@ -298,14 +299,14 @@ struct Form::Inner {
   JsonLine json;
   std::vector<JsonMember> members;
   std::string colours, fields, values, nested;
-  // The lines of one program, as named by a layer: `formed` ones fit this form; `formless` ones do not, and do not look
-  // like a continuation.
+  // The lines of one program, whose name a layer contains. `formed`: number of lines that fit this form. `formless`:
+  // number of lines that do not, and do not look like a continuation.
   struct FormOfProgram {
     std::size_t formed = 0, formless = 0;
   };
   std::map<std::string, FormOfProgram> formed;
-  std::string last_program;  // the program that wrote the last line, if a layer names it
-  bool open = false;         // the container's log has split the last line, and the next one continues it
+  std::string last_program;  // the program that wrote the last line, if a layer names programs
+  bool open = false;         // the log of the container has split a line, and the next part is still to come
   std::size_t strays = 0;    // consecutive lines that fit no form and were treated as continuations
 
   bool read_custom(std::string_view line, Parts& parts) {
@@ -357,7 +358,7 @@ struct Form::Inner {
     return false;
   }
 
-  // Counts a line of the last program. True if few of the program's lines have the form.
+  // Counts a line of the last program. Returns true if few of this program's lines have the form.
   bool mostly_formless(bool formed_line, bool itself) {
     constexpr std::size_t kFew = 2;  // a message may have this many continuation lines that do not look like one
     auto known = formed.find(last_program);
@@ -371,8 +372,8 @@ struct Form::Inner {
     return of.formless > kFew * of.formed;
   }
 
-  // Parses a line without its layers. Tries the main kind, then the others of the sample; a line that fits none is a
-  // message or a continuation.
+  // Parses a line whose layers were removed. Tries the main kind, then the other kinds in the sample. A line that fits
+  // none of them is a message or a continuation.
   LineRole take_inner(std::string_view text, Parts& parts) {
     parts = {};
     text = without_colours(text, colours);
@@ -387,8 +388,8 @@ struct Form::Inner {
     if (begins_by_itself(text)) return strays = 0, LineRole::message;
     if (looks_like_rest(text)) return LineRole::rest;
     if (kind == Kind::plain) return LineRole::message;
-    // A line that fits no form, between lines with timestamps, continues the message before it. Many of them in a row
-    // are messages of their own.
+    // If the lines with timestamps fit a form, a line between them that fits none continues the message before it. If
+    // many such lines follow each other, however, each of them is a message.
     constexpr std::size_t kMostStrays = 64;
     return ++strays > kMostStrays ? LineRole::message : LineRole::rest;
   }
@@ -400,7 +401,7 @@ Form& Form::operator=(Form&&) noexcept = default;
 Form::~Form() = default;
 
 namespace {
-// The collector's time, with the year that the program's own time states: the one in which both are closest.
+// The time that the collector wrote, which has no year, completed so that it is closest to the program's own time.
 TimeStamp with_year_of(TimeStamp yearless, const TimeStamp& dated) {
   constexpr std::int64_t kDayNs = 86'400'000'000'000;
   int stated = 0, standing_in = 0;
@@ -425,12 +426,12 @@ LineRole Form::take(std::string_view line, Parts& parts) {
   bool wrapped = false;
   for (std::size_t i = 0; i < in.layers.size(); ++i) {
     LayerFields out;
-    // A line without the layer was inserted by a tool, or continues a message whose line feeds were kept.
+    // A line without this layer was inserted by a tool, or it continues a message that contained line feeds.
     if (!in.layers[i].take(without_colours(all.text, in.layer_colours[i]), out)) break;
     wrapped = true;
     if (out.nothing) return LineRole::nothing;
-    // The outer layer's time is more reliable: it has a date and a zone, and comes from one clock for all lines of the
-    // container.
+    // The time in the outer layer is more reliable, because it has a date and a zone, and comes from the same clock for
+    // all lines of the container.
     if (!all.time) all.time = out.time;
     if (out.level != Level::none) all.level = out.level;
     if (all.host.empty()) all.host = out.host;
@@ -459,8 +460,8 @@ LineRole Form::take(std::string_view line, Parts& parts) {
   if (parts.logger.empty()) parts.logger = all.logger;
   if (parts.host.empty()) parts.host = all.host;
   if (all.logger.empty()) return took == LineRole::rest && all.whole ? LineRole::message : took;
-  // A line of another program never continues a message of this one: systemd and the kernel write into the same
-  // journal. If a program mostly does not use this form, each of its lines is a message unless it looks like a
+  // A line of another program never continues a message of this one, but systemd and the kernel write into the same
+  // journal. If most lines of a program do not have this form, each of them is a message unless it looks like a
   // continuation.
   const bool other_program = all.logger != in.last_program;
   in.last_program.assign(all.logger);
@@ -486,7 +487,8 @@ std::string Form::words() const {
 }
 
 namespace {
-// For example a collector around a runtime around a terminal; more layers do not occur in practice.
+// An example of several layers is a collector around a container runtime around a terminal. More layers than this do
+// not occur in practice.
 constexpr std::size_t kMostLayers = 5;
 
 bool is_export(const std::string& line) {
@@ -498,7 +500,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
   Form form;
   Inner& in = *form.inner_;
   in.journal_export = !sample.empty() && is_export(sample[0]);
-  // Each layer is chosen from what the layers around it leave of the sample.
+  // Each layer is chosen from what remains of the sample when the layers around it are removed.
   std::vector<std::string> inside;
   std::string colours;
   for (const std::string& line : sample) inside.emplace_back(without_colours(line, colours));
@@ -524,7 +526,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
         in.groups[static_cast<std::size_t>(at - kGroups.begin())] = static_cast<std::size_t>(index);
     }
     in.kind = Kind::custom;
-    // A pattern describes what the program wrote, without what a container runtime or the journal adds.
+    // A user's pattern describes what the program wrote, without what a container runtime or the journal adds.
     std::erase_if(in.layers, [](const Layer& layer) {
       return layer.kind() == Layer::Kind::syslog || layer.kind() == Layer::Kind::syslog_5424 ||
              layer.kind() == Layer::Kind::prefix || layer.kind() == Layer::Kind::stern ||
@@ -541,7 +543,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
       if (!in.read(kKinds[i], text, parts)) continue;
       ++fits[i];
       if (kKinds[i] == Kind::header && in.layout.empty() && parts.time) (void)read_header(text, parts, &in.layout);
-      break;  // the first kind that fits: the more specific ones come first
+      break;  // take the first kind that fits, because the more specific kinds come first
     }
   }
   const std::size_t best = static_cast<std::size_t>(std::max_element(fits.begin(), fits.end()) - fits.begin());

@@ -1,7 +1,7 @@
 // The layout of log lines. A form splits a line into time, level, thread, logger and text. The form of a file is the
-// one that most of its first lines fit; layers (a container's JSON around a server's own lines) are removed first. A
-// line that fits no form continues the message before it if it looks like a continuation; otherwise it is a message of
-// its own.
+// one that most of its first lines fit. Layers, such as a container's JSON around a server's own lines, are removed
+// first. A line that fits no form continues the message before it if it looks like a continuation; otherwise it is a
+// separate message.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ namespace rose::logs {
 
 enum class Level : std::uint8_t { none, trace, debug, info, notice, warning, error, fatal };
 [[nodiscard]] std::string_view level_name(Level level);  // "warning"; "" for none
-// The level for a word as logs write it, such as "WARN", "warning", "WRN" or "W"; none if the word is no level.
+// The level that a word in a log means, such as "WARN", "warning", "WRN" or "W". Level::none if the word is no level.
 [[nodiscard]] Level level_of(std::string_view word);
 
-// Views into the line, or into the form's buffers: valid until the next line is read.
+// Views into the line or into the form's buffers. They are valid until the next line is read.
 struct Parts {
   std::optional<TimeStamp> time;
   Level level = Level::none;
-  std::string_view thread;  // as written; a number identifies no thread in another run
+  std::string_view thread;  // as written in the line; a number does not identify the thread in another run
   std::string_view logger;
   std::string_view host;
   std::string_view text;
@@ -38,25 +38,25 @@ struct CustomForm {
   std::string files = "*";  // a glob that the file's path must match
   std::string
       pattern;  // RE2 with groups named time, level, thread, logger, host, message; "": only time and zone are used
-  std::string time;                     // strftime's conversions; "": the time is recognised
+  std::string time;                     // format with strftime's conversions; "": the time is recognised automatically
   std::optional<std::int64_t> zone_ns;  // ns east of Greenwich, for times without a zone
 };
-// Why the pattern cannot be used; "" if it can.
+// The reason why the pattern cannot be used; "" if it can.
 [[nodiscard]] std::string pattern_problem(const std::string& pattern);
 
 enum class LineRole {
-  message,  // a message begins
-  rest,     // a further line of the message before
-  joined,   // the rest of a line that the container's log had split
-  nothing,  // an empty line or a separator
+  message,  // the line begins a message
+  rest,     // the line continues the message before it
+  joined,   // the line is the rest of one that the log of the container had split
+  nothing,  // the line is empty or a separator
 };
 
 using IsNode = std::function<bool(std::string_view host)>;
 
 class Form {
  public:
-  // The form that fits most lines of `sample`, the first lines of the file. `custom` may be nullptr. `is_node` returns
-  // true for the host name of a node; the function object may be empty.
+  // The form that fits most lines of `sample`, which are the first lines of the file. `custom` may be nullptr.
+  // `is_node` returns true for the host name of a node; it may be an empty function object.
   [[nodiscard]] static Form choose(std::span<const std::string> sample, const CustomForm* custom = nullptr,
                                    const IsNode& is_node = {});
   Form(Form&&) noexcept;
@@ -66,9 +66,10 @@ class Form {
   // Parses the next line of the file into `parts`.
   [[nodiscard]] LineRole take(std::string_view line, Parts& parts);
 
-  // The form in words: "docker's JSON around lines of 'time [thread] level logger - message'".
+  // Describes the form in words: "docker's JSON around lines of 'time [thread] level logger - message'".
   [[nodiscard]] std::string words() const;
-  // True for the journal's export format: the reader must parse its fields, because it is not line-based.
+  // True for the journal's export format. The reader must then parse the fields itself, because the format does not
+  // consist of lines.
   [[nodiscard]] bool is_journal_export() const;
   // Parses the MESSAGE field of a journal entry.
   [[nodiscard]] LineRole take_inner(std::string_view text, Parts& parts);

@@ -68,7 +68,7 @@ bool plain_name(std::string_view text) {
   });
 }
 
-// Where the bracket that opens at `at` closes; npos if it does not close within kLongestBracket.
+// The offset at which the bracket that opens at `at` is closed. npos if it is not closed within kLongestBracket.
 std::size_t closing(std::string_view line, std::size_t at, char open, char close) {
   int depth = 0;
   const std::size_t end = std::min(line.size(), at + kLongestBracket);
@@ -79,8 +79,8 @@ std::size_t closing(std::string_view line, std::size_t at, char open, char close
   return std::string_view::npos;
 }
 
-// Parses the header of one line from left to right. Each step consumes one token: a time, a level, a bracket, a
-// separator or a name.
+// Parses the header of one line from left to right. Each step consumes one token, which is a time, a level, a bracket,
+// a separator or a name.
 class Header {
  public:
   Header(std::string_view line, Parts& parts, std::string* layout) : line_(line), parts_(parts), layout_(layout) {}
@@ -92,7 +92,7 @@ class Header {
     if (!parts_.time && !strong_level_) return false;
     while (at_ < line_.size() && (blank(line_[at_]))) ++at_;
     parts_.text = line_.substr(at_);
-    // "ERROR [connection to 10.0.0.2 refused]": a phrase in brackets that ends the line is the message.
+    // In "ERROR [connection to 10.0.0.2 refused]", the phrase in brackets that ends the line is the message.
     if (parts_.text.empty() && std::count(last_bracket_.begin(), last_bracket_.end(), ' ') > 1) {
       if (parts_.thread == last_bracket_) parts_.thread = {};
       parts_.text = last_bracket_;
@@ -112,7 +112,7 @@ class Header {
     if (close != 0) *layout_ += close;
   }
 
-  // Consumes one token of the header; false if the message begins.
+  // Consumes one token of the header. Returns false if the message begins here.
   bool step() {
     while (at_ < line_.size() && blank(line_[at_])) ++at_;
     if (at_ >= line_.size()) return false;
@@ -139,12 +139,12 @@ class Header {
     std::string_view rest = line_.substr(at_);
     const char first = rest[0];
     if (!is_digit(first) && !is_alpha(first) && first != '@') return false;
-    // A timestamp is at the beginning of the line, or after a short prefix.
+    // A timestamp is at the beginning of the line or after a short prefix.
     if (at_ > 60) return false;
     auto time = read_time(rest);
     const std::size_t open = std::min(rest.find('['), kLongestLevel + 1);
     if (!time && is_alpha(first) && open <= kLongestLevel && level_of(rest.substr(0, open)) != Level::none) {
-      // Tendermint and geth: "I[2024-06-05|12:00:00.123] message", "ERROR[06-05|12:00:00.123] message".
+      // As in Tendermint and geth: "I[2024-06-05|12:00:00.123] message", "ERROR[06-05|12:00:00.123] message".
       time = read_time(rest.substr(open + 1));
       const std::size_t end = open + 1 + (time ? time->length : 0);
       if (!time || end >= rest.size() || rest[end] != ']') return false;
@@ -166,7 +166,7 @@ class Header {
     return true;
   }
 
-  // Consumes a bracket and its content; false if it is not part of a header.
+  // Consumes a bracket and its content. Returns false if the bracket is not part of a header.
   bool bracket(char open, char close) {
     const std::size_t end = closing(line_, at_, open, close);
     if (end == std::string_view::npos) return false;
@@ -179,8 +179,8 @@ class Header {
     return true;
   }
 
-  // Assigns the content of a bracket: a time, a level, a number, a position, a logger or a thread, in this order. A
-  // bracket of which nothing is recognised belongs to the message.
+  // Assigns the content of a bracket to a time, a level, a number, a position, a logger or a thread; these are tried in
+  // this order. A bracket belongs to the message if nothing in it is recognised.
   bool content(std::string_view inside, char open, char close) {
     if (inside.empty()) return parts_.time.has_value() || at_ == 0;  // "{}", "[]"
     if (!parts_.time && open == '[') {
@@ -201,7 +201,7 @@ class Header {
       }
     }
     if (parts_.level == Level::none) {
-      // "core:notice" of Apache has a level after the colon; Envoy's "1" is no level.
+      // "core:notice" of Apache has the level after the colon, whereas "1", which Envoy writes there, is no level.
       const std::size_t colon = inside.rfind(':');
       const std::string_view module = colon == std::string_view::npos ? std::string_view() : inside.substr(0, colon);
       const Level level = level_of(module.empty() ? inside : inside.substr(colon + 1));
@@ -221,7 +221,7 @@ class Header {
     if (open == '<') return erlang_process(inside) && (describe("process", open, close), true);
     if (open == '{') return plain_name(inside) && (describe("id", open, close), true);
     if (!parts_.time && parts_.level == Level::none) {
-      // Before any time or level, a bracket may only contain a name: "[main] 2024-06-05 ...".
+      // Before any time or level, a bracket can only contain a name: "[main] 2024-06-05 ...".
       if (!plain_name(inside)) return false;
     }
     if (source_place(inside)) {
@@ -236,7 +236,7 @@ class Header {
       return true;
     }
     if (parts_.thread.empty()) {
-      // In TiKV and TiDB, this is the message: ["message"] [key=value].
+      // In TiKV and TiDB, the quoted bracket is the message: ["message"] [key=value].
       if (inside.front() == '"') return false;
       thread(inside);
       describe("thread", open, close);
@@ -250,7 +250,7 @@ class Header {
     return false;
   }
 
-  // Parses what shares a bracket with the time: " INFO  module", ": INFO/MainProcess", " #123".
+  // Parses what follows the time in the same bracket: " INFO  module", ": INFO/MainProcess", " #123".
   void inside_time(std::string_view rest) {
     while (!rest.empty()) {
       while (!rest.empty() &&
@@ -304,8 +304,8 @@ class Header {
            std::all_of(inside.begin(), inside.end(), [](char c) { return is_digit(c) || c == '.'; });
   }
 
-  // ZooKeeper's "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]" and "[main:QuorumPeerConfig@177]" have the class after
-  // the thread.
+  // ZooKeeper writes the class after the thread: "[QuorumPeer[myid=2](plain=...):QuorumPeer@917]",
+  // "[main:QuorumPeerConfig@177]".
   void thread(std::string_view inside) {
     const std::size_t mark = inside.rfind('@');
     const std::size_t colon = inside.rfind(':');
@@ -318,7 +318,7 @@ class Header {
     parts_.thread = inside;
   }
 
-  // Consumes a separator ('-', '|', ':'), or the character by which Redis denotes the level.
+  // Consumes a separator ('-', '|', ':'), or the character by which Redis marks the level.
   bool sign() {
     const char c = line_[at_];
     const bool alone = at_ + 1 >= line_.size() || blank(line_[at_ + 1]);
@@ -348,7 +348,7 @@ class Header {
         pipes_ = true;  // ActiveMQ: "time | LEVEL | message | logger | thread"
         return true;
       }
-      // A dash after time and level ends the header, unless another name and dash follow.
+      // A dash after time and level ends the header, unless another name with a dash follows.
       over_ = parts_.level != Level::none && !name_and_dash();
       return true;
     }
@@ -382,7 +382,7 @@ class Header {
     return end != std::string_view::npos && plain_name(line_.substr(from, end - from)) && line_.substr(end, 3) == " - ";
   }
 
-  // True if one of the next two words is a level. Only then can the current word be part of the header.
+  // True if one of the next two words is a level. The current word can be part of the header only then.
   [[nodiscard]] bool level_follows(std::size_t from) const {
     for (int words = 0; words < 2; ++words) {
       while (from < line_.size() &&
@@ -400,7 +400,7 @@ class Header {
     return false;
   }
 
-  // Consumes a word outside of brackets; false if it belongs to the message.
+  // Consumes a word outside brackets. Returns false if the word belongs to the message.
   bool word() {
     const std::size_t end = std::min(line_.find_first_of(" \t", at_), line_.size());
     std::string_view part = line_.substr(at_, end - at_);
@@ -419,8 +419,8 @@ class Header {
     if (!parts_.time) return before_time(part, end);
     if (last) return false;
     if (all_digits(name) || hex_pointer(name)) {
-      // A thread's number, if the header continues after it: "0 [System]", "12345 ---", Ceph's "7f1b2c3d4e5f  0
-      // message".
+      // The word is a thread's number if the header continues after it: "0 [System]", "12345 ---", Ceph's "7f1b2c3d4e5f
+      // 0 message".
       const bool ceph = had_just_timed && hex_pointer(name);
       if (!ceph && !level_follows(end) && line_.substr(end, 5) != " --- " && !ceph_) return false;
       if (ceph_ && part.size() > 3) return false;
@@ -445,7 +445,7 @@ class Header {
       return true;
     }
     if (parts_.level == Level::none) {
-      // A name before the level: "user@db LOG:", "o.a.z.Server INFO - ".
+      // The word is a name if a level follows: "user@db LOG:", "o.a.z.Server INFO - ".
       if (!plain_name(name) || !level_follows(end)) {
         if (!had_just_timed || !name_before_dash(part, end)) return false;
       }
@@ -492,7 +492,7 @@ class Header {
   [[nodiscard]] bool tab_separated(std::size_t end) const {
     return end < line_.size() && line_[end] == '\t' && at_ > 0 && line_[at_ - 1] == '\t';
   }
-  // "logger      : message": the colon may be padded.
+  // True if a colon follows; blanks may precede it: "logger      : message".
   [[nodiscard]] bool next_is_colon(std::size_t end) const {
     while (end < line_.size() && line_[end] == ' ') ++end;
     return line_.substr(end, 2) == ": ";
@@ -505,19 +505,19 @@ class Header {
   [[nodiscard]] bool name_before_dash(std::string_view name, std::size_t end) const {
     return plain_name(name) && line_.substr(end, 3) == " - ";
   }
-  // True if the word is a level and not the beginning of a sentence.
+  // True if the word is a level, and not the beginning of a sentence.
   bool level_word(std::string_view name, bool colon, bool just_timed, std::size_t end) {
     const Level level = level_of(name);
     if (level == Level::none) return postgres_word(name, colon);
     const bool upper = name[0] >= 'A' && name[0] <= 'Z';
     if (name.size() == 1) {
-      // A single letter is a level only if the header continues after it: MongoDB ("I  NETWORK  [conn1]"), logcat, Ruby
-      // ("I, [").
+      // A single letter is a level only if the header continues after it, as in MongoDB ("I  NETWORK  [conn1]"),
+      // logcat, and Ruby ("I, [").
       if (!parts_.time || !just_timed || end >= line_.size() || line_.substr(end, 2).find_first_of("\t ") != 0)
         return false;
       if (line_.substr(end, 2) != "  " && !level_like_mongo(end)) return false;
     }
-    // "error opening x" is only a message; "ERROR opening x" and "error: opening x" have a level.
+    // "error opening x" is only a message, whereas "ERROR opening x" and "error: opening x" begin with a level.
     if (!upper && !colon) return false;
     // Older layouts of log4j align the level to the right: " INFO 12:00:00,123 message".
     const bool aligned = at_ == 1 && upper && !colon && read_time(line_.substr(std::min(end + 1, line_.size())));
@@ -561,7 +561,7 @@ class Header {
       return true;
     }
     if (parts_.level == Level::none && !strong_level_) return false;
-    // A name after a level is part of the header only if a timestamp follows.
+    // A name after a level is part of the header only if a timestamp follows the name.
     std::size_t from = end;
     while (from < line_.size() && blank(line_[from])) ++from;
     if (from >= line_.size() || !plain_name(part) || !read_time(line_.substr(from))) return false;
@@ -571,8 +571,8 @@ class Header {
     return true;
   }
 
-  // The fields between '|': ActiveMQ has logger and thread after the message; others, such as loguru, have the names
-  // before it: "time | LEVEL | 271 | module:function:line | message".
+  // Parses the fields between '|'. ActiveMQ writes logger and thread after the message. Others, such as loguru, write
+  // the names before it: "time | LEVEL | 271 | module:function:line | message".
   bool pipe_word() {
     const std::size_t end = line_.find(" | ", at_);
     if (end == std::string_view::npos) return false;
@@ -601,7 +601,7 @@ class Header {
     return true;
   }
 
-  // Kafka writes the logger last: "message (kafka.server.KafkaServer)".
+  // Kafka writes the logger at the end: "message (kafka.server.KafkaServer)".
   void read_trailing_logger() {
     if (!parts_.logger.empty() || parts_.level == Level::none || parts_.text.empty() || parts_.text.back() != ')')
       return;
@@ -617,9 +617,10 @@ class Header {
   Parts& parts_;
   std::string* layout_;
   std::size_t at_ = 0;
-  std::string_view last_bracket_;  // what was taken for a thread, in a bracket that ends the line
-  bool over_ = false;              // the header is complete
-  bool strong_level_ = false;      // a level that is sufficient for a header without a timestamp
+  // content of a bracket that was taken for a thread; it may be the message if it ends the line
+  std::string_view last_bracket_;
+  bool over_ = false;          // the header is complete
+  bool strong_level_ = false;  // the level was written so that it suffices for a header without a timestamp
   bool just_timed_ = false;
   bool redis_ = false, ceph_ = false, pipes_ = false;
 };
@@ -682,7 +683,8 @@ Level level_of(std::string_view word) {
   return Level::none;
 }
 
-// The first line of a report in Erlang: "=ERROR REPORT==== 5-Jun-2024::12:00:00 ===". The lines after it are the text.
+// Reads the first line of a report in Erlang: "=ERROR REPORT==== 5-Jun-2024::12:00:00 ===". The lines after it are the
+// text.
 bool read_report(std::string_view line, Parts& parts) {
   constexpr std::string_view kReport = " REPORT==== ";
   const std::size_t report = line.find(kReport);

@@ -1,6 +1,6 @@
 // The header of a log line: a time, a level, a thread and a logger, in any order and in any brackets, followed by the
-// message. A single parser covers log4j, logback, Python, Redis, NATS, PostgreSQL, nginx, glog and most others, because
-// their headers differ only in order and punctuation.
+// message. A single parser suffices for log4j, logback, Python, Redis, NATS, PostgreSQL, nginx, glog and most others,
+// because their headers differ only in order and punctuation.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace rose::logs {
 
-// Returns false if the line has no header, i.e. neither a time nor a level in the position of one. `layout`, unless
-// nullptr, receives a description of the header: "time [thread] level logger - message".
+// Returns false if the line has no header, that is, if there is neither a time nor a level where a header has one.
+// Unless it is nullptr, `layout` receives a description of the header: "time [thread] level logger - message".
 [[nodiscard]] bool read_header(std::string_view line, Parts& parts, std::string* layout = nullptr);
 
-// For lines without a header. begins_by_itself: the line begins a message ("panic: ...", "Segmentation fault").
-// looks_like_rest: it continues the message before ("\tat org.x.Y", "Caused by: ...").
+// For lines without a header. begins_by_itself(): the line begins a message ("panic: ...", "Segmentation fault").
+// looks_like_rest(): the line continues the message before it ("\tat org.x.Y", "Caused by: ...").
 [[nodiscard]] bool begins_by_itself(std::string_view line);
 [[nodiscard]] bool looks_like_rest(std::string_view line);
 // True for a line of a stack trace that names the exception: "java.io.IOException: No space left on device", "Caused

@@ -14,7 +14,7 @@ void skip_blanks(std::string_view line, std::size_t& at) {
   while (at < line.size() && (line[at] == ' ' || line[at] == '\t')) ++at;
 }
 
-// The value of the four hexadecimal digits after "\u"; -1 if they are none.
+// The value of the four hexadecimal digits after "\u"; -1 if there are no such digits.
 int code_unit(std::string_view line, std::size_t at) {
   if (at + 4 > line.size()) return -1;
   int value = 0;
@@ -32,7 +32,7 @@ bool JsonLine::string(std::string_view line, std::size_t& at, std::string_view& 
   const std::size_t begin = ++at;
   while (at < line.size() && line[at] != '"' && line[at] != '\\') ++at;
   if (at >= line.size()) return false;
-  if (line[at] == '"') {  // nothing is escaped: no copy is needed
+  if (line[at] == '"') {  // nothing is escaped, so no copy is needed
     value = line.substr(begin, at - begin);
     ++at;
     return true;
@@ -75,7 +75,7 @@ bool JsonLine::string(std::string_view line, std::size_t& at, std::string_view& 
   return true;
 }
 
-// A number, a literal, or a nested value up to its closing bracket.
+// Reads a number, a literal, or a nested value up to its closing bracket.
 bool JsonLine::other(std::string_view line, std::size_t& at, std::string_view& value) {
   const std::size_t begin = at;
   std::size_t depth = 0;

@@ -1,5 +1,5 @@
-// Parses a JSON object on one line. Only the members at the top level are split; nested values stay text. No recursion,
-// and one buffer of the line's length as the only allocation.
+// Parses a JSON object on one line. Splits only the members at the top level; nested values remain text. Uses no
+// recursion, and allocates only one buffer of the line's length.
 #pragma once
 
 #include <string>
@@ -10,13 +10,14 @@ namespace rose::logs {
 
 struct JsonMember {
   std::string_view key;
-  std::string_view value;  // of a string: unescaped, without quotes; else as written
+  std::string_view value;  // for a string: unescaped and without quotes; otherwise as written
   bool text = false;       // the value is a string
 };
 
 class JsonLine {
  public:
-  // False if the line is no object or is truncated. Views stay valid until the next call, and as long as the line does.
+  // Returns false if the line is no object or is truncated. Views stay valid until the next call, and only as long as
+  // the line exists.
   bool parse(std::string_view line);
   [[nodiscard]] const std::vector<JsonMember>& members() const { return members_; }
   [[nodiscard]] const JsonMember* find(std::string_view key) const;

@@ -12,11 +12,11 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLongestOrigin = 200;  // characters of a node's name, with the folders of its file
+constexpr std::size_t kLongestOrigin = 200;  // characters of a node's name, including the folders of its file
 
 std::size_t leading_blanks(std::string_view text) { return std::min(text.find_first_not_of(" \t"), text.size()); }
 
-std::optional<int> priority(std::string_view& line) {  // "<34>"
+std::optional<int> priority(std::string_view& line) {  // such as "<34>"
   if (line.size() < 3 || line[0] != '<') return std::nullopt;
   const std::size_t end = line.find('>');
   if (end == std::string_view::npos || end > 4 || !is_number(line.substr(1, end - 1))) return std::nullopt;
@@ -35,7 +35,8 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-// "Nov 22 18:24:21 node1 haproxy[964]: text", also after a priority ("<34>") and with an ISO timestamp.
+// Reads "Nov 22 18:24:21 node1 haproxy[964]: text". A priority ("<34>") may precede, and the timestamp may be in ISO
+// format.
 bool read_syslog(std::string_view line, LayerFields& out) {
   const auto pri = priority(line);
   const auto time = read_time(line);
@@ -46,7 +47,7 @@ bool read_syslog(std::string_view line, LayerFields& out) {
   const std::string_view host = next_word(line);
   if (host.empty() || host.back() == ':' || host.front() == '[' || level_of(host) != Level::none) return false;
   while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
-  // "tag[pid]: " or "tag: "
+  // The tag ends as in "tag[pid]: " or "tag: ".
   const std::size_t end = line.find_first_of(":[ ");
   if (end == std::string_view::npos || end == 0 || end > 64 || line[end] == ' ') return false;
   const std::string_view tag = line.substr(0, end);
@@ -66,7 +67,7 @@ bool read_syslog(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// "<165>1 2026-11-22T18:24:21.218265+00:00 host app 964 ID47 [structured data] text"
+// Reads "<165>1 2026-11-22T18:24:21.218265+00:00 host app 964 ID47 [structured data] text".
 bool read_syslog_5424(std::string_view line, LayerFields& out) {
   const auto pri = priority(line);
   if (!pri || line.size() < 3 || line[0] < '1' || line[0] > '9' || line[1] != ' ') return false;
@@ -83,7 +84,7 @@ bool read_syslog_5424(std::string_view line, LayerFields& out) {
   (void)next_word(line);  // process id
   (void)next_word(line);  // message id
   if (line.starts_with("[")) {
-    // Structured data: elements in brackets; brackets inside quotes do not count.
+    // Structured data consist of elements in brackets. Brackets inside quotes do not count.
     while (line.starts_with("[")) {
       bool quoted = false;
       std::size_t i = 1;
@@ -105,7 +106,7 @@ bool read_syslog_5424(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// "2026-11-22T18:24:21.218265123Z stdout F text"
+// Reads "2026-11-22T18:24:21.218265123Z stdout F text".
 bool read_cri(std::string_view line, LayerFields& out) {
   const auto time = read_time(line);
   if (!time || !time->zoned || time->kind != TimeKind::date_time) return false;
@@ -116,12 +117,12 @@ bool read_cri(std::string_view line, LayerFields& out) {
     return false;
   out.time = time;
   out.partial = line[0] == 'P';
-  const std::size_t space = line.find(' ');  // "F:tag " is allowed
+  const std::size_t space = line.find(' ');  // a tag may follow the F: "F:tag "
   out.text = space == std::string_view::npos ? std::string_view() : line.substr(space + 1);
   return true;
 }
 
-// {"log":"text\n","stream":"stdout","time":"2026-11-22T18:24:21.218265123Z"}
+// Reads {"log":"text\n","stream":"stdout","time":"2026-11-22T18:24:21.218265123Z"}.
 bool read_docker(std::string_view line, JsonLine& json, LayerFields& out) {
   if (!line.starts_with("{\"log\":") || !json.parse(line)) return false;
   const JsonMember* text = json.find("log");
@@ -144,7 +145,7 @@ std::optional<TimeStamp> journal_time(std::string_view microseconds) {
   return stamp;
 }
 
-// "Sat, Jan 28 2026 3:58:55 am | text": a timestamp added by a web page to a line that has its own.
+// Reads "Sat, Jan 28 2026 3:58:55 am | text". A web page added this timestamp to a line that has its own.
 bool read_page_time(std::string_view line, LayerFields& out) {
   constexpr std::size_t kLongestShown = 40;
   const std::size_t bar = line.substr(0, kLongestShown).find(" | ");
@@ -154,13 +155,13 @@ bool read_page_time(std::string_view line, LayerFields& out) {
   if (colon == std::string_view::npos || colon == 0 || !is_digit(shown[colon - 1]) || shown.find(' ') == shown.npos)
     return false;
   out.text = line.substr(bar + 3);
-  // If the timestamp can be parsed, the program itself wrote it, unless the line has another one.
+  // If the timestamp is in a usual format, the program itself wrote it, unless the line has another one.
   const auto own = read_time(shown);
   Parts parts;
   return !own || own->length != shown.size() || (read_header(out.text, parts) && parts.time);
 }
 
-// "web_1  | text" of docker compose, "[pod/x/y] text" of kubectl.
+// Reads "web_1  | text" of docker compose and "[pod/x/y] text" of kubectl.
 bool read_prefix(std::string_view line, LayerFields& out) {
   if (line.starts_with("[pod/")) {
     const std::size_t end = line.find("] ");
@@ -174,7 +175,7 @@ bool read_prefix(std::string_view line, LayerFields& out) {
   while (at < line.size() && at < 80 && !blank_char(line[at]) && line[at] != '|') ++at;
   if (at == 0 || at >= line.size() || !blank_char(line[at])) return false;
   const std::string_view name = line.substr(0, at);
-  if (line.substr(at).starts_with(" exited with code ")) {  // a message of docker compose about a service
+  if (line.substr(at).starts_with(" exited with code ")) {  // docker compose itself reports this about a service
     out.host = name;
     out.text = line.substr(at + 1);
     out.whole = true;
@@ -187,15 +188,15 @@ bool read_prefix(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// --- exports of collectors
+// --- Exports of collectors.
 
-// The fields that hold a program's whole line. "message" and "msg" are not among them: an object with those has further
-// fields of the same message, so it is the program's own form.
+// The fields that contain a program's whole line. "message" and "msg" are not among them, because an object with those
+// has further fields of the same message, so it is the program's own form.
 constexpr std::array kWholeLineKeys = std::to_array<std::string_view>({"log", "line", "_raw", "textPayload", "Line"});
 constexpr std::array kEnvelopeTimeKeys = std::to_array<std::string_view>(
     {"@timestamp", "timestamp", "time", "ts", "date", "_time", "Time", "receiveTimestamp"});
-// The fields that name the host or pod which wrote a line, the most specific first. "host" may name a peer, and is used
-// only in objects that describe the origin of a line.
+// The fields that name the host or pod which wrote a line, the most specific first. "host" may also name a peer, so it
+// is used only in objects that describe the origin of a line.
 constexpr std::array kHostNames = std::to_array<std::string_view>(
     {"pod_name", "pod", "podName", "k8s.pod.name", "kubernetes.pod_name", "kubernetes.pod.name", "hostname",
      "host.name", "node_name", "host", "nodename", "instance", "instance_id", "container_name", "container",
@@ -207,7 +208,7 @@ constexpr std::array kOriginKeys = std::to_array<std::string_view>(
 
 bool is_object(const JsonMember& member) { return !member.text && member.value.starts_with('{'); }
 
-// Decodes a list of bytes: `journalctl -o json` writes a text with control characters as [27,91,51,...].
+// Decodes a list of bytes. `journalctl -o json` writes a text with control characters as such a list: [27,91,51,...].
 bool text_of_bytes(std::string_view list, std::string& text) {
   if (!list.starts_with('[') || !list.ends_with(']')) return false;
   text.clear();
@@ -227,8 +228,8 @@ bool text_of_bytes(std::string_view list, std::string& text) {
   return true;
 }
 
-// One field of a CSV row, from `at` on; doubled quotes become one. `open`: the closing quote is missing, so the field
-// continues in the next line.
+// Reads one field of a CSV row from `at` on. Doubled quotes become one quote. `open` is set if the closing quote is
+// missing, so that the field continues in the next line.
 std::string csv_field(std::string_view row, std::size_t& at, bool& open) {
   std::string field;
   open = false;
@@ -248,7 +249,7 @@ std::string csv_field(std::string_view row, std::size_t& at, bool& open) {
     field = row.substr(at, end - at);
     at = end;
   }
-  if (at < row.size()) ++at;  // the comma
+  if (at < row.size()) ++at;  // skip the comma
   return field;
 }
 
@@ -266,12 +267,14 @@ bool is_pod_name(std::string_view word) {
                      [](char c) { return (c >= 'a' && c <= 'z') || is_digit(c) || c == '-' || c == '.'; });
 }
 
-// A timestamp with a date and a zone, a blank, and the program's line: `kubectl logs --timestamps`, `docker logs -t`.
+// Reads a timestamp with a date and a zone, a blank, and the program's line, as `kubectl logs --timestamps` and `docker
+// logs -t` print them.
 bool read_timestamp(std::string_view line, LayerFields& out) {
   const auto time = read_time(line);
   if (!time || time->kind != TimeKind::date_time || !is_digit(line[0])) return false;
   std::string_view rest = line.substr(time->length);
-  // Text copied from a web page may lack the blank and the zone: "3/7/2019 10:32:39 PM2019-03-07 21:32:39,103 - ...".
+  // In text that was copied from a web page, the blank and the zone may be missing: "3/7/2019 10:32:39 PM2019-03-07
+  // 21:32:39,103 - ...".
   const std::string_view of_time = line.substr(0, time->length);
   const bool of_page = of_time.ends_with(" PM") || of_time.ends_with(" AM");
   if (!time->zoned && !of_page) return false;
@@ -286,7 +289,7 @@ bool read_timestamp(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// "pod container line": stern without colours, and `kubectl logs --prefix` in some versions.
+// Reads "pod container line", as stern without colours and some versions of `kubectl logs --prefix` print it.
 bool read_stern(std::string_view line, LayerFields& out) {
   const std::size_t first = line.find(' ');
   if (first == std::string_view::npos) return false;
@@ -301,7 +304,7 @@ bool read_stern(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// "2024-06-05T12:00:00.123000+00:00 stream line": `aws logs tail`.
+// Reads "2024-06-05T12:00:00.123000+00:00 stream line", as `aws logs tail` prints it.
 bool read_stream(std::string_view line, LayerFields& out) {
   LayerFields timed;
   if (!read_timestamp(line, timed)) return false;
@@ -316,13 +319,14 @@ bool read_stream(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// A node's name or address, a separator, and a line that begins with a timestamp or is a JSON object: "[n1] 12:03:04
-// ...", "n1 - 12:03:04 ...", "/tmp/n1.log:..." of grep, "10.0.0.1: {...}" of a command for many hosts.
+// Reads a node's name or address, a separator, and a line that begins with a timestamp or is a JSON object: "[n1]
+// 12:03:04 ...", "n1 - 12:03:04 ...", "/tmp/n1.log:..." (printed by grep), "10.0.0.1: {...}" (printed by a command for
+// many hosts).
 bool read_origin(std::string_view line, LayerFields& out) {
   std::string_view rest = line;
   const bool bracket = rest.starts_with('[');
   if (bracket) rest.remove_prefix(1);
-  // The '-' that grep prints before context lines may also be part of a name: "n1.log-12:03:04".
+  // The '-' may be what grep prints before context lines, or part of a name: "n1.log-12:03:04".
   std::size_t end = 0;
   while (end < rest.size() && end < kLongestOrigin && (is_name_char(rest[end]) || rest[end] == '/' || rest[end] == '@'))
     ++end;
@@ -353,8 +357,8 @@ bool read_origin(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// The prefix that grep, zgrep and rg print if they search several files: "/var/log/x/server.log:", optionally with a
-// line number after it.
+// Reads the prefix that grep, zgrep and rg print if they search several files: "/var/log/x/server.log:". A line number
+// may follow it.
 bool read_file_name(std::string_view line, LayerFields& out) {
   const std::size_t colon = line.substr(0, kLongestOrigin).find(':');
   if (colon == std::string_view::npos) return false;
@@ -371,9 +375,9 @@ bool read_file_name(std::string_view line, LayerFields& out) {
   return true;
 }
 
-// A line quoted in a mail or an issue: "> text".
+// Reads a line that is quoted in a mail or an issue: "> text".
 bool read_quote(std::string_view line, LayerFields& out) {
-  constexpr std::string_view kBar = "\xe2\x94\x82";  // part of the frame that a terminal program draws
+  constexpr std::string_view kBar = "\xe2\x94\x82";  // a part of the frames that terminal programs draw
   if (line.starts_with(kBar)) {
     line.remove_prefix(kBar.size());
     if (line.starts_with(' ')) line.remove_prefix(1);
@@ -427,7 +431,7 @@ std::string nested_host(const std::vector<JsonMember>& members, Named named, int
     if (!is_object(member) || !is_any(member.key, kOriginKeys)) continue;
     JsonLine inside;
     if (!inside.parse(member.value)) continue;
-    if (member.key == "host" || member.key == "pod" || member.key == "container")  // {"host":{"name":"n1"}}
+    if (member.key == "host" || member.key == "pod" || member.key == "container")  // as in {"host":{"name":"n1"}}
       if (const JsonMember* name = inside.find("name"); name != nullptr && name->text) return std::string(name->value);
     if (std::string host = nested_host(inside.members(), Named::anywhere, depth - 1); !host.empty()) return host;
   }
@@ -447,11 +451,11 @@ bool Layer::read_journal_json(std::string_view line, LayerFields& out) {
     out.level = level_of_severity(static_cast<int>(number_of(level->value)));
   if (text->text) out.text = text->value;
   else if (text_of_bytes(text->value, text_)) out.text = text_;
-  out.whole = true;  // the journal knows where a message ends, and its continuation lines are part of it
+  out.whole = true;  // one entry of the journal is one message, including its continuation lines
   return true;
 }
 
-// {"@timestamp":..., "kubernetes":{"pod_name":"n1-0"}, "log":"the program's line"}
+// Reads {"@timestamp":..., "kubernetes":{"pod_name":"n1-0"}, "log":"the program's line"}.
 bool Layer::read_envelope(std::string_view line, LayerFields& out) {
   if (!line.starts_with('{') || !json_.parse(line)) return false;
   const JsonMember* text = nullptr;
@@ -472,7 +476,8 @@ bool Layer::read_envelope(std::string_view line, LayerFields& out) {
 }
 
 bool Layer::find_columns(std::string_view head) {
-  if (head.starts_with('{') || head.starts_with('[')) return false;  // JSON also has quoted names separated by commas
+  // this is JSON, which also has quoted names separated by commas
+  if (head.starts_with('{') || head.starts_with('[')) return false;
   bool open = false;
   const std::vector<std::string> names = csv_row(head, open);
   if (open || names.size() < 2) return false;
@@ -496,14 +501,15 @@ bool Layer::find_columns(std::string_view head) {
   return time_column_ && text_column_;
 }
 
-// Guesses the columns of rows without a header: the first one with a timestamp in every row, the first one with a level
-// in every row, the first one with a node's name in every row. The longest of the others is the text.
+// Guesses the columns of rows without a header. The time is the first column with a timestamp in every row; the level
+// is the first one with a level in every row; the host is the first one with a node's name in every row. The longest of
+// the other columns is the text.
 bool Layer::derive_columns(std::span<const std::string> sample, const IsNode& is_node) {
   constexpr std::size_t kFewestColumns = 3;
   std::vector<std::vector<std::string>> rows;
   for (const std::string& line : sample) {
     if (line.empty()) continue;
-    if (line[0] != '"') return false;  // exports without a header quote the first field
+    if (line[0] != '"') return false;  // exports without a header have quotes around the first field
     bool open = false;
     rows.push_back(csv_row(line, open));
     if (open || rows.back().size() < kFewestColumns || rows.back().size() != rows.front().size()) return false;
@@ -538,7 +544,7 @@ bool Layer::derive_columns(std::span<const std::string> sample, const IsNode& is
 bool Layer::read_csv(std::string_view line, LayerFields& out) {
   if (!head_.empty() && line == head_) return out.nothing = true;
   text_.clear();
-  if (in_quotes_) {  // continue up to the closing quote
+  if (in_quotes_) {  // the field continues up to the closing quote
     std::size_t at = 0;
     for (; at < line.size(); ++at) {
       if (line[at] != '"') text_ += line[at];
@@ -596,11 +602,11 @@ bool Layer::read(std::string_view line, LayerFields& out) {
 bool Layer::take(std::string_view line, LayerFields& out) {
   if (!read(line, out)) return false;
   if (kind_ != Kind::syslog && kind_ != Kind::syslog_5424) return true;
-  // Some programs indent every message (Scylla, corosync). Only more blanks than the program's least indentation mark a
-  // continuation of the message before.
+  // Some programs indent every message (Scylla, corosync). Therefore a line continues the message before it only if it
+  // has more blanks than the least indented message of its program.
   const std::size_t blanks = leading_blanks(out.text);
   if (blanks == out.text.size()) return true;
-  // A file may name any number of programs; the indentation of further ones is not tracked.
+  // A file may name any number of programs, so the indentation is tracked only for this many.
   constexpr std::size_t kMostPrograms = 1024;
   auto known = indents_.find(std::string(out.logger));
   if (known == indents_.end()) {
@@ -636,8 +642,8 @@ std::string_view Layer::name() const {
   return {};
 }
 
-// The threshold is seven of ten lines, because others may be between them: lines that a tool added, or continuations of
-// messages.
+// Seven of ten lines must have the layer. Other lines may be between them, because a tool added them or because they
+// continue messages.
 bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
   if (kind_ == Kind::origin && !is_node) return false;
   std::size_t fit = 0, lines = 0, further = 0;
@@ -656,12 +662,12 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
   }
   for (const std::string& line : sample) {
     if (line.empty()) continue;
-    // journalctl's text output indents the further lines of a message.
+    // In journalctl's text output, the further lines of a message are indented.
     if (blank_char(line[0])) continue;
     LayerFields out;
     const bool has_it = read(line, out) && (kind_ != Kind::origin || is_node(out.host));
-    // Text pasted from a journal contains continuation lines without a timestamp. They do not count against the layer:
-    // no other line looks like a journal's by chance.
+    // Text pasted from a journal contains continuation lines without a timestamp. They do not count against the layer,
+    // because a line looks like one of a journal only if it is one.
     if (!has_it && fit != 0 && (is_journal() || kind_ == Kind::origin)) {
       Parts parts;
       if (!read_header(line, parts)) continue;
@@ -671,8 +677,8 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
     ++fit;
     if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
     if (kind_ == Kind::stream) origins.emplace(out.host);
-    // A program's own header also begins with a timestamp. A tool added the timestamp if the text after it is a
-    // continuation, or has a timestamp of its own.
+    // A program's own header may also begin with a timestamp. That a tool added the timestamp is certain only if the
+    // text after it is a continuation, or has a timestamp of its own.
     if (kind_ == Kind::timestamp || kind_ == Kind::stern || kind_ == Kind::stream) {
       Parts parts;
       const bool header = read_header(out.text, parts);
@@ -683,10 +689,11 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
     }
   }
   if (lines == 0 || fit * 10 < lines * 7) return false;
-  // A single line with names of columns is no table, but may be an object: "web | {"ts":1,"msg":"up"}".
+  // A single line in which the names of columns occur is no table. It may be an object: "web | {"ts":1,"msg":"up"}".
   if (kind_ == Kind::csv && !head_.empty() && lines == 1) return false;
   if (kind_ == Kind::timestamp) return further != 0 && fit * 10 >= lines * 9;
-  // The first words of a sentence differ from line to line; names of pods or streams are repeated.
+  // Require repeated names: the first words of sentences differ from line to line, whereas the names of pods or streams
+  // are repeated.
   if (kind_ == Kind::stern || kind_ == Kind::stream)
     return further * 10 >= fit * 7 && origins.size() * 2 <= std::max<std::size_t>(fit, 4);
   return true;

@@ -18,7 +18,7 @@ LineReader::LineReader(Bytes bytes) : source_(std::move(bytes)), buffer_(kBuffer
   using namespace std::string_view_literals;
   if (!fill()) return;
   if (begins_document({buffer_.data(), end_})) unroll();
-  if (std::string_view(buffer_.data(), end_).starts_with("\xef\xbb\xbf"sv)) begin_ = 3;  // a byte order mark
+  if (std::string_view(buffer_.data(), end_).starts_with("\xef\xbb\xbf"sv)) begin_ = 3;  // skip the byte order mark
 }
 
 std::size_t LineReader::read(std::span<char> into) {
@@ -29,7 +29,8 @@ std::size_t LineReader::read(std::span<char> into) {
   return count;
 }
 
-// Replaces a JSON document by its lines. A text that is no document after all, or is too large, is read as it is.
+// Replaces a JSON document by its lines. A text that turns out to be no document, or that is too large, is read as it
+// is.
 void LineReader::unroll() {
   std::string whole(buffer_.data(), end_);
   std::size_t got = 1;
@@ -45,7 +46,7 @@ void LineReader::unroll() {
   (void)fill();
 }
 
-// Reads more bytes after the unread ones; false at the end of the data.
+// Reads more bytes and puts them after the unread ones. Returns false at the end of the data.
 bool LineReader::fill() {
   if (begin_ != 0) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
@@ -64,8 +65,8 @@ bool LineReader::next(std::string_view& line) {
   for (;;) {
     const char* from = buffer_.data() + seen;
     const void* newline = seen == end_ ? nullptr : std::memchr(from, '\n', end_ - seen);
-    // An overlong line is cut only when it starts at the beginning of the buffer, so that its rest can be skipped in
-    // large steps.
+    // Cut an overlong line only if it starts at the beginning of the buffer, so that its rest can be skipped in large
+    // steps.
     if (newline != nullptr || (end_ - begin_ > kLongestLine && begin_ == 0)) {
       const std::size_t at =
           newline != nullptr ? static_cast<std::size_t>(static_cast<const char*>(newline) - buffer_.data()) : end_;
@@ -76,7 +77,8 @@ bool LineReader::next(std::string_view& line) {
         line = line.substr(0, kLongestLine);
       }
       if (newline == nullptr) {
-        // Read the rest of this line into the buffer after the returned part, which must not be overwritten.
+        // Read the rest of this line into the buffer after the part that is returned, because that part must not be
+        // overwritten.
         char* const rest = buffer_.data() + (line.data() - buffer_.data()) + line.size();
         const std::size_t room = static_cast<std::size_t>(buffer_.data() + buffer_.size() - rest);
         for (bool ended = false; !ended;) {

@@ -1,4 +1,4 @@
-// Splits a log into lines, whatever it contains: a line of 100 MB is truncated, zero bytes and other control characters
+// Splits a log into lines, whatever it contains. A line of 100 MB is truncated, zero bytes and other control characters
 // do not end a line, and a text without a newline is one line. Memory is bounded by the longest line that is kept.
 #pragma once
 
@@ -19,15 +19,16 @@ class LineReader {
 
   explicit LineReader(Bytes bytes);
 
-  // Reads the next line, without its newline and a carriage return before that. False at the end. The line is valid
-  // until the next call.
+  // Reads the next line, without its newline or carriage return and newline. Returns false at the end. The line is
+  // valid until the next call.
   bool next(std::string_view& line);
-  // Reads the next `count` bytes as they are, newlines included (a binary field of the journal's export format). False
-  // if fewer are left, or if more than kLongestLine are requested, which are skipped.
+  // Reads the next `count` bytes as they are, including newlines (a binary field of the journal's export format).
+  // Returns false if fewer bytes are left. Also returns false, and skips the bytes, if more than kLongestLine are
+  // requested.
   bool take(std::uint64_t count, std::string_view& bytes);
 
-  [[nodiscard]] std::uint64_t cut() const { return cut_; }           // lines longer than kLongestLine
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_read_; }  // read so far, uncompressed
+  [[nodiscard]] std::uint64_t cut() const { return cut_; }  // number of lines that were longer than kLongestLine
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_read_; }  // number of bytes read so far, uncompressed
   [[nodiscard]] const Bytes& source() const { return source_; }
 
  private:
@@ -38,7 +39,7 @@ class LineReader {
   Bytes source_;
   std::vector<char> buffer_;
   std::size_t begin_ = 0, end_ = 0;  // the unread part of the buffer
-  std::string document_;             // the lines of a JSON document; the first document_read_ bytes of it were read
+  std::string document_;             // the lines of a JSON document, of which the first document_read_ bytes were read
   std::size_t document_read_ = 0;
   std::uint64_t cut_ = 0;
   std::uint64_t bytes_read_ = 0;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kFormLetters = "YymdeHIMSfLpbBaAjzZsT%";
 
-// Parses a time by a given format, one conversion after the other.
+// Parses a time in a given format, one conversion after the other.
 class FormReader {
  public:
   explicit FormReader(std::string_view text) : cursor_(text) {}
@@ -112,7 +112,7 @@ class FormReader {
     epoch_ = value;
   }
 
-  // Combines the parsed parts to a timestamp.
+  // Combines the parsed parts to a timestamp. Nothing if they are no valid time.
   std::optional<TimeStamp> put_together() {
     if (half_) {
       cursor_.need(hour_ >= 1 && hour_ <= 12);
@@ -135,9 +135,9 @@ class FormReader {
 
   TimeCursor cursor_;
   DateTime moment_;
-  bool year_ = false, date_ = false;  // whether the format contains them
+  bool year_ = false, date_ = false;  // whether the format contains a year, and a date
   std::int64_t hour_ = 0, minute_ = 0, second_ = 0;
-  std::int64_t part_ = 0;  // ns: the fraction of a second
+  std::int64_t part_ = 0;  // the fraction of a second, in ns
   bool half_ = false, pm_ = false;
   bool zoned_ = false;
   std::int64_t zone_ns_ = 0;

@@ -1,4 +1,4 @@
-// Parses times in a format given in rose.toml, where none of the built-in formats (times.h) is right.
+// Parses times in a format given in rose.toml, for logs whose times have none of the built-in formats (times.h).
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace rose::logs {
 
-// What is wrong with the format, or "". It has strftime's conversions, %f for a fraction of a second, %L for
-// milliseconds, and %s for seconds since 1970: "%d.%m.%Y %H:%M:%S.%f".
+// The reason why the format is invalid; "" if it is valid. A format has strftime's conversions, %f for a fraction of a
+// second, %L for milliseconds, and %s for seconds since 1970: "%d.%m.%Y %H:%M:%S.%f".
 [[nodiscard]] std::string time_form_problem(std::string_view form);
 [[nodiscard]] std::optional<TimeStamp> read_time_as(std::string_view text, std::string_view form);
 

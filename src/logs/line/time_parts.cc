@@ -11,8 +11,8 @@ struct MonthName {
   std::string_view name;
   unsigned month;
 };
-// Month names in other languages, where they differ from English: journalctl and syslog use the locale (glibc's %b,
-// CLDR).
+// Month names in other languages, where they differ from English, because journalctl and syslog use the locale (glibc's
+// %b, CLDR).
 constexpr std::array kForeignMonths = std::to_array<MonthName>(
     {{"janv", 1}, {"ene", 1},  {"gen", 1},   {"févr", 2}, {"fev", 2},  {"fév", 2},  {"mars", 3}, {"mär", 3},
      {"mrt", 3},  {"mrz", 3},  {"avril", 4}, {"avr", 4},  {"abr", 4},  {"mai", 5},  {"mag", 5},  {"mei", 5},
@@ -27,7 +27,7 @@ bool same_letters(std::string_view text, std::string_view word) {
 
 struct ZoneName {
   std::string_view name;
-  int minutes;  // east of Greenwich; kManyMeanings: several zones have this name
+  int minutes;  // minutes east of Greenwich; kManyMeanings: several zones have this name
 };
 constexpr int kManyMeanings = 10'000;
 constexpr std::array kZoneNames = std::to_array<ZoneName>({{"UTC", 0},

@@ -13,9 +13,9 @@
 namespace rose::logs {
 
 inline constexpr std::int64_t kDay = 86'400 * kSecond;
-inline constexpr int kPlaceholderYear = 1972;  // for times without a year: a leap year, so that every date exists
+inline constexpr int kPlaceholderYear = 1972;  // for times without a year; it is a leap year, so that every date exists
 
-// Parses from left to right. After the first step that does not fit, ok() stays false.
+// Parses a text from left to right. After the first step that does not fit the text, ok() stays false.
 class TimeCursor {
  public:
   explicit TimeCursor(std::string_view text) : text_(text) {}
@@ -39,7 +39,7 @@ class TimeCursor {
   }
   void need(bool fits) { ok_ = ok_ && fits; }
   void need(char c) { need(eat(c)); }
-  // Parses a number of exactly `n` digits and of at most `most`.
+  // Parses a number of exactly `n` digits whose value is at most `most`.
   int number(std::size_t n, int most) {
     int value = 0;
     for (std::size_t i = 0; i < n; ++i) {
@@ -62,30 +62,30 @@ class TimeCursor {
   bool ok_ = true;
 };
 
-// 1 to 12; 0 if the text at the cursor is no month's name.
+// The month whose name is at the cursor, 1 to 12; 0 if there is none.
 [[nodiscard]] unsigned month_name(TimeCursor& cursor);
 [[nodiscard]] bool weekday_name(TimeCursor& cursor);
 
 struct TimeZone {
-  bool stands = false;  // a zone follows; its name may be ambiguous (`known` is false)
+  bool stands = false;  // a zone follows; if its name is ambiguous, `known` is false
   bool known = false;
   std::int64_t ns = 0;
 };
 
 [[nodiscard]] TimeZone read_zone_here(TimeCursor& cursor);
 
-// The parts parsed so far.
+// The parts that were parsed so far.
 struct DateTime {
   int year = kPlaceholderYear;
   unsigned month = 1, day = 1;
-  std::int64_t in_day = 0;  // ns since midnight
+  std::int64_t in_day = 0;  // time since midnight, in ns
   TimeKind kind = TimeKind::date_time;
 };
 
 [[nodiscard]] inline int year_of_two(int two) { return two < 90 ? 2000 + two : 1900 + two; }
 
-// Converts the parts to a timestamp, after parsing a zone if one may follow. Nothing if the cursor failed, or if no
-// such date exists.
+// Converts the parts to a timestamp. If a zone may follow, parses it first. Nothing if the cursor failed, or if no such
+// date exists.
 [[nodiscard]] std::optional<TimeStamp> stamp_of(TimeCursor& cursor, const DateTime& moment, bool zone_may_follow);
 
 }  // namespace rose::logs

@@ -5,12 +5,12 @@
 namespace rose::logs {
 namespace {
 
-// Parses a fraction of a second, ".123456", ",123" or ":123", to ns; 0 if there is none.
+// Parses a fraction of a second, such as ".123456", ",123" or ":123", and returns it in ns; 0 if there is none.
 std::int64_t fraction(TimeCursor& cursor) {
   const char mark = cursor.peek();
   if ((mark != '.' && mark != ',' && mark != ':') || !is_digit(cursor.peek(1))) return 0;
   if (mark == ':') {
-    // Some Java servers write milliseconds after a colon; "12:00:00:1" has no fraction.
+    // Some Java servers write milliseconds after a colon, but the colon in "12:00:00:1" does not begin a fraction.
     TimeCursor ahead = cursor;
     ahead.skip(1);
     if (ahead.digits() != 3) return 0;
@@ -44,7 +44,7 @@ void clock_time(TimeCursor& cursor, DateTime& moment) {
     hour = hour % 12 + (letter == 'P' ? 12 : 0);
   }
   cursor.need(seconds || named);
-  // Text copied from a web page may follow at once: "10:32:39 PM2019-03-07".
+  // In text that was copied from a web page, the next part may follow without a blank: "10:32:39 PM2019-03-07".
   cursor.need(named || !is_digit(cursor.peek()));
   moment.in_day += ((hour * 60 + minute) * 60 + second) * kSecond;
 }
@@ -132,7 +132,7 @@ std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
 }
 
 // Parses "06/05/2024 12:00:00", "5.6.2024 12:00:00", "24/06/05 12:00:00", "06-05 12:00:00.123". If both numbers could
-// be the month: before a '/', the first one is (the American order), else the second one.
+// be the month, it is the first one before a '/' (the American order), and otherwise the second one.
 std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   DateTime moment;
   const int first = cursor.short_number(99);
@@ -142,7 +142,7 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   const int second = cursor.short_number(31);
   if (!cursor.ok()) return std::nullopt;
   if (cursor.peek() != mark) {
-    // '|': geth; "03/11 09:40:00.123456": TDengine, HTCondor before version 8
+    // geth writes '|'; TDengine, and HTCondor before version 8, write "03/11 09:40:00.123456"
     cursor.need((mark == '-' && (cursor.peek() == ' ' || cursor.peek() == '|')) ||
                 (mark == '/' && cursor.peek() == ' '));
     moment.kind = TimeKind::no_year;
@@ -176,7 +176,7 @@ std::optional<TimeStamp> time_only(TimeCursor cursor) {
   return stamp_of(cursor, moment, false);
 }
 
-// Parses seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by the number of digits (years
+// Parses seconds, milliseconds, microseconds or nanoseconds since 1970. The number of digits tells which (for the years
 // 2001 to 2096).
 std::optional<TimeStamp> since_1970(TimeCursor cursor, std::size_t digits) {
   std::int64_t value = 0;
@@ -189,7 +189,7 @@ std::optional<TimeStamp> since_1970(TimeCursor cursor, std::size_t digits) {
   stamp.zoned = true;
   stamp.ns = value * unit;
   if (digits == 10) stamp.ns += fraction(cursor);
-  if (is_alpha(cursor.peek())) return std::nullopt;  // an id
+  if (is_alpha(cursor.peek())) return std::nullopt;  // then it is an id
   stamp.length = cursor.at();
   return stamp;
 }
@@ -229,7 +229,7 @@ std::optional<TimeStamp> name_first(TimeCursor cursor) {
   cursor.need(!comma || moment.kind == TimeKind::date_time);
   clock_time(cursor, moment);
   if (moment.kind == TimeKind::date_time) return stamp_of(cursor, moment, true);
-  // ctime and date print the year last, optionally with a zone before it.
+  // ctime and date print the year at the end, optionally with a zone before it.
   auto stamp = stamp_of(cursor, moment, true);
   TimeCursor tail = cursor;
   if (!stamp || !weekday || !tail.eat(' ') || tail.digits() != 4) return stamp;
@@ -246,7 +246,7 @@ std::optional<TimeStamp> name_first(TimeCursor cursor) {
   return stamp;
 }
 
-// Parses TAI64N, the format of multilog and svlogd: "@400000006661a5f03b9aca00".
+// Parses TAI64N, the time format of multilog and svlogd: "@400000006661a5f03b9aca00".
 std::optional<TimeStamp> tai64n(std::string_view text) {
   constexpr std::size_t kLength = 25;
   constexpr std::int64_t kEpoch = std::int64_t{1} << 62;
@@ -269,10 +269,10 @@ std::optional<TimeStamp> tai64n(std::string_view text) {
   return stamp;
 }
 
-// Parses the hexadecimal seconds and nanoseconds of OpenLDAP's slapd: "6b0877fc.0a864bc4 0x7f8e950ba6c0 ...".
+// Parses hexadecimal seconds and nanoseconds, as slapd of OpenLDAP writes them: "6b0877fc.0a864bc4 0x7f8e950ba6c0 ...".
 std::optional<TimeStamp> hex_since_1970(std::string_view text) {
   constexpr std::size_t kDigits = 8, kLength = 2 * kDigits + 1;
-  constexpr std::uint64_t kLeast = 1'000'000'000;  // a time in 2001; smaller numbers are dates: "20260102"
+  constexpr std::uint64_t kLeast = 1'000'000'000;  // a time in 2001; a smaller number is a date: "20260102"
   if (text.size() <= kLength || text[kDigits] != '.' || text[kLength] != ' ') return std::nullopt;
   std::uint64_t seconds = 0, ns = 0;
   for (std::size_t i = 0; i < kLength; ++i) {

@@ -1,5 +1,5 @@
 // Parses timestamps in the formats that logs use, with or without a year, a date or a time zone. Missing parts are
-// marked, and derived later from the whole file (time_keeper.h).
+// marked. They are derived later from the whole file (time_keeper.h).
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,18 @@ enum class TimeKind : std::uint8_t {
 
 struct TimeStamp {
   TimeKind kind = TimeKind::date_time;
-  // UTC, ns since 1970. no_year: in the year 1972 (a leap year); no_date: on 1970-01-01; since_boot: since the start.
+  // UTC, ns since 1970. For no_year, the year is 1972 (a leap year); for no_date, the date is 1970-01-01; for
+  // since_boot, it is the time since the start.
   std::int64_t ns = 0;
-  bool zoned = false;      // the zone is stated, or none is needed (seconds since 1970)
+  bool zoned = false;      // the text states the zone, or needs none (seconds since 1970)
   std::size_t length = 0;  // characters of the text that belong to the timestamp
 };
 
-// The timestamp at the beginning of `text`; nothing if there is none. Cheap if there is none.
+// The timestamp at the beginning of `text`. Nothing if there is none, which is found out quickly.
 [[nodiscard]] std::optional<TimeStamp> read_time(std::string_view text);
 
-// "+02:00", "-0530", "UTC", "Z", "CET": ns east of Greenwich. Nothing for names that several zones share.
+// The offset of a zone such as "+02:00", "-0530", "UTC", "Z" or "CET", in ns east of Greenwich. Nothing for a name that
+// several zones share.
 [[nodiscard]] std::optional<std::int64_t> read_zone(std::string_view text);
 
 [[nodiscard]] std::int64_t days_of(int year, unsigned month, unsigned day);  // days since 1970-01-01

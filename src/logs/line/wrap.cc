@@ -13,14 +13,14 @@ namespace {
 
 // Widths at which lines are cut, in characters.
 constexpr std::size_t kNarrowest = 60, kWidest = 400;
-// The number of lines that must have been cut at the same place. In a file that was not wrapped, the longest line may
-// by chance be followed by one without a timestamp, and the same long message may occur twice. Two different lines of
-// exactly the same length, both with a continuation, are no chance.
+// The number of lines that must have been cut at the same width. In a file that was not wrapped, a line without a
+// timestamp may follow the longest line by chance, and the same long message may occur twice. It is no chance if two
+// different lines have exactly this length and both are continued.
 constexpr std::size_t kLeastCut = 2;
-// If the lines were cut at the width of a terminal, one such line is enough.
+// If the width is that of a terminal, one such line is enough.
 constexpr std::array<std::size_t, 6> kOfTerminals = {80, 100, 120, 132, 160, 200};
 
-// Characters of UTF-8: bytes that do not continue one.
+// The number of characters in UTF-8, that is, of bytes that do not continue a character.
 std::size_t columns(std::string_view line) {
   return static_cast<std::size_t>(
       std::count_if(line.begin(), line.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -28,14 +28,15 @@ std::size_t columns(std::string_view line) {
 
 std::size_t first_word(std::string_view line) { return columns(line.substr(0, std::min(line.find(' '), line.size()))); }
 
-// The line without what differs between two messages of one kind.
+// The line without what differs between two messages of the same kind.
 std::string letters_of(std::string_view line) {
   std::string letters;
   std::copy_if(line.begin(), line.end(), std::back_inserter(letters), is_alpha);
   return letters;
 }
 
-// "dial tcp 10.0.0.2:7000: connect: connection", "refused": nothing ends before the cut, and nothing begins after it.
+// True if the cut is within a sentence: "dial tcp 10.0.0.2:7000: connect: connection" and "refused". That is, nothing
+// ends before the cut, and nothing begins after it.
 bool within_sentence(std::string_view before, std::string_view line) {
   const char last = before.back();
   return is_lower(line[0]) && (is_alpha(last) || is_digit(last) || last == ',');
@@ -65,7 +66,7 @@ std::optional<Wrap> Wrap::find(std::span<const std::string> sample, const IsNode
       ++timed;
       continue;
     }
-    // Stack frames and the like continue a message without a cut.
+    // Stack frames and similar lines continue a message that was not cut.
     if (timed == 0 || looks_like_rest(line)) continue;
     ++further;
     if (previous.empty()) continue;
@@ -80,7 +81,7 @@ std::optional<Wrap> Wrap::find(std::span<const std::string> sample, const IsNode
     in_sentence += within_sentence(previous, line) ? 1 : 0;
   }
   if (further == 0) return std::nullopt;
-  // Messages of several lines, such as tracebacks, may be among those that were cut.
+  // Some of these lines may belong to messages of several lines, such as tracebacks, that were not cut.
   const auto mostly = [&](std::size_t count) { return count * 10 >= further * 9; };
   const bool usual_width = wrap.width_ >= kNarrowest && wrap.width_ <= kWidest;
   const bool of_terminal = std::find(kOfTerminals.begin(), kOfTerminals.end(), wrap.width_) != kOfTerminals.end();

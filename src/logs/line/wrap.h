@@ -1,5 +1,5 @@
-// Lines that a terminal, an editor or a web page cut at a width before they were pasted. They are joined again, because
-// a path, an address or the words for an error may lie on both sides of a cut.
+// Joins lines that a terminal, an editor or a web page cut at a width before they were pasted. This is necessary
+// because a path, an address or the words for an error may lie on both sides of a cut.
 #pragma once
 
 #include <cstddef>
@@ -15,18 +15,19 @@ namespace rose::logs {
 
 class Wrap {
  public:
-  // How the lines of `sample`, the first lines of a file, were cut; nothing if they were not. `is_node`: see Form.
+  // How the lines of `sample`, which are the first lines of a file, were cut. Nothing if they were not cut. `is_node`:
+  // see Form.
   [[nodiscard]] static std::optional<Wrap> find(std::span<const std::string> sample, const IsNode& is_node = {});
 
-  // True if `line` continues the line that ended with `before`; both as they are in the file.
+  // True if `line` continues the line that ended with `before`. Both must be as they are in the file.
   [[nodiscard]] bool continues(std::string_view before, std::string_view line);
-  // What the cut removed between two lines: "" or " ".
+  // The text that the cut removed between two lines: "" or " ".
   [[nodiscard]] std::string_view removed() const { return kind_ == Kind::columns ? "" : " "; }
-  // The lines with their continuations joined.
+  // The lines, in which continuations were joined to the lines that they continue.
   [[nodiscard]] std::vector<std::string> join(std::span<const std::string> lines);
 
  private:
-  enum class Kind { columns, words };  // cut at a column, or at the last blank before it
+  enum class Kind { columns, words };  // columns: lines were cut at a column; words: at the last blank before it
 
   explicit Wrap(Form form) : form_(std::move(form)) {}
   [[nodiscard]] bool begins_message(std::string_view line);
@@ -34,7 +35,7 @@ class Wrap {
   Form form_;             // recognises the beginnings of messages
   bool objects_ = false;  // the messages are JSON objects
   Kind kind_ = Kind::columns;
-  std::size_t width_ = 0;  // characters
+  std::size_t width_ = 0;  // width at which the lines were cut, in characters
 };
 
 }  // namespace rose::logs
