@@ -35,10 +35,11 @@ namespace rose::replay {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr std::size_t kMostFiles = 10000;  // files examined in a folder
+constexpr std::size_t kMostFiles = 10000;  // at most this many files in a folder are examined
 constexpr int kDeepestRecording = 2;
 
-// The bytes of a recording for its reader, in anonymous memory, because a recording may be large and mostly empty.
+// The bytes of a recording in the form that its reader needs. They are in anonymous memory, because a recording may be
+// large and mostly empty.
 class RecordingBytes {
  public:
   static Result<RecordingBytes> read(const fs::path& path, const fs::path& folder = {}) {
@@ -130,7 +131,7 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
   return summary;
 }
 
-// Describes the record at which the replay diverged, if the process has not described it.
+// Describes the record at which the replay diverged, unless the process has described it.
 Result<void> name_record(const RecordingFacts& recording, Divergence& divergence) {
   ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(recording.path));
   rr::Reading reading;
@@ -154,8 +155,8 @@ Result<void> name_record(const RecordingFacts& recording, Divergence& divergence
 // A recording of which only the header was read.
 struct Candidate {
   fs::path path;
-  std::string node;    // as the process knew itself; otherwise the name of its folder
-  std::string folder;  // the name of its folder; "" if it has no folder of its own
+  std::string node;    // the node as the process knew itself; otherwise, the name of the recording's folder
+  std::string folder;  // the name of the recording's folder; "" if it has no folder of its own
   std::int64_t began_ns = 0;
 };
 
@@ -203,7 +204,7 @@ class Page {
   ~Page() {
     if (outcome_ != nullptr) ::munmap(outcome_, 4096);
   }
-  // A path for the command. The file disappears with rose, so nothing is left behind.
+  // A path of the file for the command. The file disappears with rose, so nothing is left behind.
   [[nodiscard]] std::string name() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get()); }
   [[nodiscard]] const rr::Outcome& operator*() const { return *outcome_; }
 
@@ -218,7 +219,7 @@ std::string text_of(const char (&text)[N]) {
   return printable(std::string_view(text, ::strnlen(text, N)));
 }
 
-// While it exists, stdout of this process is its stderr.
+// While an object of this class exists, this process's stdout is its stderr.
 class StdoutIsStderr {
  public:
   explicit StdoutIsStderr(bool wanted) {
@@ -235,7 +236,7 @@ class StdoutIsStderr {
   Fd kept_;
 };
 
-// As in a shell, Ctrl-C is for the command; when rose is ended, the command is ended too.
+// As in a shell, Ctrl-C is for the command. When rose is ended, it ends the command, too.
 Result<int> wait_for(HeldChild& child) {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGQUIT, SIG_IGN);
@@ -349,7 +350,8 @@ Result<bool> each_value(const fs::path& path, const std::function<bool(const Rec
 
 namespace {
 
-// The sources of the C library that were recorded by preloading, from their keys: "libc/time/clock_gettime/0".
+// The sources of the C library that the preloaded library recorded. They are in the keys of the recording:
+// "libc/time/clock_gettime/0".
 std::vector<std::string> libc_sources(const fs::path& path) {
   std::set<std::string> sources;
   (void)each_value(path, [&sources](const RecordedValue& value) {
@@ -361,7 +363,7 @@ std::vector<std::string> libc_sources(const fs::path& path) {
   return {sources.begin(), sources.end()};
 }
 
-// Preloads the recorder, so that these sources are replayed too.
+// Preloads the library that recorded these sources, so that they are replayed, too.
 Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& scratch) {
   const std::vector<std::string> sources = libc_sources(recording.path);
   if (sources.empty()) return {};
@@ -370,7 +372,8 @@ Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& s
   if (const char* preload = std::getenv("LD_PRELOAD")) env["LD_PRELOAD"] = preload;
   deploy::add_libc_recorder(env, library, sources);
   for (const auto& [name, value] : env) ::setenv(name.c_str(), value.c_str(), 1);
-  // Descriptor numbers are part of the recording, so descriptors inherited by rose must not be passed on. Linux 5.11.
+  // Descriptor numbers are part of the recording, so the command must not inherit descriptors of rose. Needs Linux
+  // 5.11.
   ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
   log::info("{}: the C library's {} are replayed too", recording.path.string(), fmt::join(sources, ", "));
   return {};

@@ -10,7 +10,7 @@ namespace rose::replay {
 namespace fs = std::filesystem;
 namespace {
 
-// Quotes words that a shell would interpret.
+// The word, in quotes if a shell would interpret it.
 std::string shell_word(const std::string& text) {
   const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return is_alpha(c) || is_digit(c) || std::string_view("_./:,=@%+-").find(c) != std::string_view::npos;
@@ -39,7 +39,7 @@ std::string alone_command(const config::Config& config, const fs::path& run_dir,
     if (command.front().find('/') != std::string::npos)
       command.front() = (config.directory / command.front()).lexically_normal().string();
     std::string text;
-    // Pass the node's other variables, except the library's own, which do not apply to a replay.
+    // Pass the node's other variables, except those of the library itself, which do not apply to a replay.
     for (const auto& [key, value] : node.env)
       if (!key.starts_with("ROSE_RR"))
         text += fmt::format("{}={} ", key, shell_word(deploy::expand(value, facts, infos, &info)));

@@ -14,9 +14,10 @@
 namespace rose::replay {
 namespace {
 
-constexpr int kJavaArguments = 3;  // arguments queried automatically; those that a method lacks are not reported
+// Number of arguments that are queried without being named. Those that a method lacks are not reported.
+constexpr int kJavaArguments = 3;
 
-// The programs of the deployment with the first node that runs each.
+// The programs of the deployment, and for each program the first node that runs it.
 std::map<std::string, std::string> programs_of(const config::Config& config) {
   std::map<std::string, std::string> programs;
   for (const config::Node& node : config.nodes)
@@ -24,7 +25,7 @@ std::map<std::string, std::string> programs_of(const config::Config& config) {
   return programs;
 }
 
-// Collects the answers of all files to one query.
+// Collects the answers that the files of all programs give to one query.
 class QueryPlaces {
  public:
   QueryPlaces(ValueQueries& asked, std::uint32_t question) : asked_(asked), question_(question) {}
@@ -104,7 +105,7 @@ void ask_java(ValueQueries& asked, const symbols::Query& query, std::vector<std:
   asked.java.push_back({question, std::move(request), std::move(nodes)});
 }
 
-// Formats a value by the type that the JVM's agent reports.
+// Formats a value according to the type that the JVM's agent reported.
 void format_java_value(const observe::SeenValue& value, schedule::Value& one) {
   using Kind = symbols::Form::Kind;
   const auto as = [&](Kind kind, std::uint8_t size) {
@@ -132,8 +133,8 @@ void format_java_value(const observe::SeenValue& value, schedule::Value& one) {
   }
 }
 
-// The function that started a goroutine replaces the runtime as the caller of the goroutine's function. `with`: a value
-// of the same time, thread and query.
+// For the function of a goroutine, the caller is not the runtime, but the function that started the goroutine. `with`:
+// a value of the same time, thread and query.
 void take_creator(std::string creator, const schedule::Value& with, std::vector<schedule::Value>& values) {
   for (auto value = values.rbegin(); value != values.rend() && value->ts_ns == with.ts_ns; ++value)
     if (value->tid == with.tid && value->question == with.question &&
@@ -184,7 +185,8 @@ Result<ValueQueries> ask(const config::Config& config, const std::vector<std::st
     for (auto& [binary, file] : files) {
       Result<symbols::Answer> answer = file.answer(query);
       if (answer) found = true, asking.take(binary, *answer);
-      // If only a member is missing, that message is more helpful than the one about an unknown function.
+      // If only a member is missing, the message about it is shorter and more helpful than the one about an unknown
+      // function.
       else if (!missing || missing->message.size() < answer.error().message.size()) missing = answer.error();
     }
     if (!found && proposed) {
@@ -197,7 +199,7 @@ Result<ValueQueries> ask(const config::Config& config, const std::vector<std::st
     }
     asking.done();
   }
-  std::vector<std::uint32_t> first;  // by location: index of its first fetch
+  std::vector<std::uint32_t> first;  // by location: index of the location's first fetch
   std::uint32_t fetches = 0;
   for (const observe::ValuePlace& place : asked.places)
     first.push_back(fetches), fetches += static_cast<std::uint32_t>(place.fetches.size());
@@ -217,7 +219,7 @@ std::vector<JavaAnswer> java_answers(const ValueQueries& asked, const std::files
         out.push_back({one->question, note.text.substr(0, bar), note.text.substr(bar + 1), {}});
       else if (!note.placed) out.push_back({one->question, {}, {}, note.text});
     }
-    // A JVM without breakpoints reports why it cannot set any.
+    // A JVM that cannot set breakpoints reports the reason.
     if (jvm.breakpoints) continue;
     for (const jvm::Note& note : jvm.notes)
       for (const ValueQueries::OfJava& one : asked.java)
@@ -248,7 +250,7 @@ QueryFinder::QueryFinder(QueryFinder&&) noexcept = default;
 QueryFinder::~QueryFinder() = default;
 
 std::vector<std::string> QueryFinder::about(const std::string& function) {
-  // A query cannot contain the name of every parameter: Go's compiler names unnamed parameters "~p2".
+  // A query cannot contain the name of every parameter. For example, Go's compiler names unnamed parameters "~p2".
   const auto possible = [](std::vector<std::string> questions) {
     std::erase_if(questions, [](const std::string& text) { return !symbols::parse_query(text); });
     return questions;

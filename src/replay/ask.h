@@ -1,5 +1,5 @@
-// The values requested in the runs of an explanation: parses queries, finds the locations in the nodes' programs, and
-// formats the recorded values by their types.
+// The values that are requested in the runs of an explanation. Parses the queries, finds the locations in the nodes'
+// programs, and formats the recorded values by their types.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@
 
 namespace rose::replay {
 
-inline constexpr std::size_t kMostQueries = 64;  // limit for simultaneous queries
+inline constexpr std::size_t kMostQueries = 64;  // the most queries at the same time
 
 struct ValueQueries {
   struct Question {
     std::string text;                  // as the user wrote it
-    std::string function;              // full name of its function; "" if unknown
+    std::string function;              // full name of the function; "" if unknown
     std::string type;                  // "int"; "" if unknown: a raw integer
-    std::string refused;               // why nothing can be recorded, or ""
-    std::vector<std::string> remarks;  // which cases are not recorded
+    std::string refused;               // why nothing can be recorded; "" if something can
+    std::vector<std::string> remarks;  // in which cases nothing is recorded
   };
   struct Meaning {
     std::uint32_t question = 0;
     symbols::Form form;
   };
-  // For Java methods: only the running JVMs can tell whether they exist.
+  // A query about Java methods. Only the running JVMs know whether such methods exist.
   struct OfJava {
     std::uint32_t question = 0;
     jvm::AskRequest request;
@@ -42,14 +42,14 @@ struct ValueQueries {
   std::vector<std::vector<Meaning>> meanings;  // by location and fetch
 };
 
-// Looks up every query in the programs of all nodes. Returns ErrorKind::usage or input if a query is invalid or no
-// program contains what it names. `proposed`: rose chose the queries itself; such a query is noted as refused instead.
-// `outer`: also record the callers of the callers.
+// Looks up every query in the programs of all nodes. Fails with ErrorKind::usage or ErrorKind::input if a query is
+// invalid, or if no program contains what it names. With `proposed`, which means that rose chose the queries itself,
+// such a query is only marked as refused. `outer`: also record the callers of the callers.
 [[nodiscard]] Result<ValueQueries> ask(const config::Config& config, const std::vector<std::string>& queries,
                                        bool proposed = false, bool outer = false);
 
-// The queries that are possible for a function, over the programs of all nodes: see symbols::ValueFile. For a Java
-// method, its result and its first arguments. Opens each program once. Keeps a reference to `config`.
+// Finds the queries that are possible for a function in the programs of all nodes; see symbols::ValueFile. For a Java
+// method, these are the return value and the first arguments. Opens each program once. Keeps a reference to `config`.
 class QueryFinder {
  public:
   explicit QueryFinder(const config::Config& config);
@@ -65,16 +65,16 @@ class QueryFinder {
 // A JVM's report on a query.
 struct JavaAnswer {
   std::uint32_t question = 0;
-  std::string function, type;  // where it is read and its type; "" if it is not
-  std::string why;             // why it is not read
+  std::string function, type;  // where the value is read, and its type; "" if it is not read
+  std::string why;             // why the value is not read
 };
-// Reads the answers that the JVMs of a node have written to their state files.
+// Reads from their state files what the JVMs of a node have reported on the queries.
 [[nodiscard]] std::vector<JavaAnswer> java_answers(const ValueQueries& asked, const std::filesystem::path& state);
-// Why no JVM answered a query, as a sentence. `answers`: the JVMs' reports on it.
+// The reason why no JVM answered a query, as a sentence. `answers`: what the JVMs reported on the query.
 [[nodiscard]] std::string unanswered(const ValueQueries& asked, std::uint32_t question,
                                      const std::vector<JavaAnswer>& answers);
 
-// The recorded values by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to the times.
+// The recorded values, sorted by time. `nodes`: the tracer's targets. `wall_offset_ns` is added to the times.
 [[nodiscard]] std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const observe::SeenValues& seen,
                                                            const std::vector<std::string>& nodes,
                                                            std::int64_t wall_offset_ns);

@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 struct Found {
   fs::path schedule;
-  fs::path root;  // the folder in which it was found; "" if the file was named
+  fs::path root;  // the named folder in which the file was found; "" if the file itself was named
 };
 
 Result<bool> is_schedule(const fs::path& file) {
@@ -76,7 +76,7 @@ Result<std::vector<Found>> search(const fs::path& root, const CaseQuery& query) 
 }
 
 // The first configuration on the way from the schedule's folder up to the folder that the user named, because each test
-// may have its own configuration. Otherwise the one in the working directory.
+// may have its own configuration. If there is none, the one in the working directory.
 Result<fs::path> config_of(const Found& found, const std::string& config) {
   if (found.root.empty() || config.find('/') != std::string::npos) return fs::path(config);
   const fs::path& top = found.root;

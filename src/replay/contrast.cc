@@ -9,7 +9,7 @@
 namespace rose::replay {
 namespace {
 
-// The counter of a fault that can be varied, in a copy of its schedule; nullptr if there is none.
+// The count of a fault that can be varied, in a copy of the schedule. nullptr if the fault has none.
 int* count_of(schedule::Fault& fault) {
   if (fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::exception) return &fault.count;
   if (fault.before) return &fault.before_count;
@@ -19,7 +19,8 @@ int* count_of(schedule::Fault& fault) {
                                                                                                      : &last.count;
 }
 
-constexpr std::int64_t kLongestAnswer = 10 * kSecond;  // the longest answer of an oracle that other runs wait for
+// other runs are traced for at most this long while the oracle answers
+constexpr std::int64_t kLongestAnswer = 10 * kSecond;
 
 struct Turn {
   ContrastRun what = ContrastRun::schedule;
@@ -35,30 +36,30 @@ class Turns {
     sound_.name = schedule.name;
   }
 
-  // Called when a run of the schedule reproduced the bug.
+  // Call this when a run of the schedule reproduced the bug.
   void reproduced(const std::vector<schedule::FaultOutcome>& fired) {
     if (begun_) return;
     begun_ = true;
     for (Beside& one : beside(schedule_, fired, options_.besides)) waiting_.push_back(std::move(one));
   }
 
-  // Called with the result of a variant; nothing if it was inconclusive.
+  // Call this with the result of a variant: whether it reproduced the bug, or nothing if the run was inconclusive.
   void tried(const Beside& one, std::optional<bool> showed) {
     if (!one.part || !showed) return;
-    // Insert it after the next one, so that it alternates with the other variants.
+    // Insert the variant behind the next one, so that it alternates with the other variants.
     if (auto other = other_part(schedule_, one, *showed))
       waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
   }
 
-  // The runs to make next in parallel; empty when done.
+  // The runs to make next, in parallel. Empty when there is nothing left to do.
   std::vector<Turn> next() {
     std::vector<Turn> turns;
     int tries = done_.reproduced + done_.missed + done_.inconclusive;
     int sound = done_.sound + done_.sound_hits + done_.sound_unknown;
-    // Count the runs under way as successful.
+    // Assume that the runs under way will succeed.
     int reproduced = done_.reproduced, good = done_.sound;
     while (static_cast<int>(turns.size()) < options_.jobs) {
-      // If the faults have never had an effect, further runs will not help.
+      // If no run so far was conclusive, further runs will not help.
       const bool hopeless = done_.inconclusive >= options_.wanted && done_.inconclusive == tries;
       const bool more = reproduced < options_.wanted && tries < options_.most_tries() && !hopeless;
       const bool begun = done_.reproduced > 0;
@@ -66,7 +67,7 @@ class Turns {
       if (more && (!more_sound || reproduced <= good)) {
         turns.push_back({ContrastRun::schedule, &schedule_, "the schedule", nullptr});
         ++tries, ++reproduced;
-        // Make one run after the other until the bug was reproduced once.
+        // Until the bug is reproduced for the first time, make one run after the other.
         if (!begun) break;
       } else if (more_sound) {
         turns.push_back({ContrastRun::sound, &sound_, "without faults", nullptr});
@@ -89,8 +90,8 @@ class Turns {
   const ContrastOptions& options_;
   const Contrast& done_;
   bool begun_ = false;
-  std::deque<Beside> waiting_, besides_;  // turns point to the latter
-  schedule::Schedule sound_;              // without faults
+  std::deque<Beside> waiting_, besides_;  // turns contain pointers to elements of besides_
+  schedule::Schedule sound_;              // the schedule without faults
 };
 
 void count(Contrast& done, const Run& run, const Turn& turn) {
@@ -121,14 +122,15 @@ void count(Contrast& done, const Run& run, const Turn& turn) {
 
 namespace {
 
-// True if the fault waits for an action of the system, not only for a time.
+// True if the fault waits for an action of the system, and not only for a time.
 bool waits_for_step(const schedule::Fault& fault) {
   return fault.before || std::any_of(fault.when.begin(), fault.when.end(), [](const schedule::Condition& condition) {
            return condition.kind != schedule::ConditionKind::elapsed;
          });
 }
 
-constexpr std::int64_t kShortest = std::int64_t{kParts} * 1'000'000;  // shortest time of which parts are tried
+// parts are tried only of a time that is at least this long
+constexpr std::int64_t kShortest = std::int64_t{kParts} * 1'000'000;
 
 Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   Beside other{schedule, {}, part};
@@ -145,15 +147,15 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   return other;
 }
 
-// When the fault fired, if that time can be changed on its own; 0 otherwise. Faults on a role cannot be moved, because
-// the holder of a role depends on conditions.
+// The time at which the fault fired, if the schedule can change that time on its own. Otherwise 0. The time of a fault
+// on a role cannot be changed, because conditions determine which node has the role.
 std::int64_t movable_ns(const schedule::Fault& fault, const std::vector<schedule::FaultOutcome>& fired) {
   const auto outcome =
       std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
   return !fault.after.empty() || schedule::role_of(fault.node) || outcome == fired.end() ? 0 : outcome->fired_ns;
 }
 
-// Adds variants of a crash or pause with conditions: the same fault without these conditions.
+// For a crash or pause with conditions, adds variants that contain the same fault without these conditions.
 void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
                 std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
@@ -164,12 +166,12 @@ void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::
     Beside other{schedule, fmt::format("'{}' at half its time, without its conditions", fault.id)};
     other.schedule.faults[i].before.reset();
     other.schedule.faults[i].when = {schedule::Condition::elapsed(fired_ns / 2)};
-    out.insert(out.end(), 2, other);  // a single run is weak evidence
+    out.insert(out.end(), 2, other);  // two runs, because a single run is weak evidence
   }
 }
 
-// Adds variants of a crash at a certain time: the same crash at an earlier time. Nodes react to every crash, so this
-// shows which reactions are harmless.
+// For a crash at a given time, adds a variant with the same crash at an earlier time. Nodes react to every crash, so
+// this shows which reactions are harmless.
 void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
              std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
@@ -194,7 +196,8 @@ void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& ou
   }
 }
 
-// Adds variants without one of several faults that are not alternatives; if possible, two runs of each.
+// If there are several faults, and they are no alternatives, adds variants that lack one of them. Each variant is added
+// twice.
 void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(),
                                                 [](const auto& fault) { return !fault.group.empty(); }))
@@ -202,7 +205,7 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     Beside other{schedule, fmt::format("without '{}'", schedule.faults[i].id)};
     auto& faults = other.schedule.faults;
-    // Faults that depended on the removed one now depend on its dependencies.
+    // A fault that depended on the removed one now depends on what the removed one depended on.
     for (schedule::Fault& fault : faults) {
       const auto waits = std::find(fault.after.begin(), fault.after.end(), schedule.faults[i].id);
       if (waits == fault.after.end()) continue;
@@ -213,13 +216,14 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
     faults.erase(faults.begin() + static_cast<std::ptrdiff_t>(i));
     out.push_back(std::move(other));
   }
-  // A single run is weak evidence.
+  // Add each variant a second time, because a single run is weak evidence.
   const std::vector<Beside> once = out;
   out.insert(out.end(), once.begin(), once.end());
 }
 
-// Effects that also appear with a shorter, harmless fault are not the cause; effects that are absent with a shorter,
-// harmful one are not needed. The closer the two lengths are, the better they separate causes from side effects.
+// Adds variants with a shorter fault. If the shorter fault is harmless, the effects that it also has are not the cause.
+// If the shorter fault still reproduces the bug, the effects that it does not have are not necessary. The closer these
+// two lengths are, the better they separate causes from side effects.
 void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i)
     if (const std::int64_t whole = schedule.faults[i].duration_ns; whole >= kShortest)
@@ -243,7 +247,7 @@ std::vector<Beside> beside(const schedule::Schedule& schedule, const std::vector
   at_no_step(schedule, fired, sorts[1]);
   one_call_beside(schedule, sorts[2]);
   one_less(schedule, sorts[3]);
-  // If nothing else can be varied, use an earlier crash, which has some of the same side effects.
+  // If nothing else can be varied, use an earlier crash, because it has some of the same side effects.
   if (std::all_of(sorts.begin(), sorts.end(), [](const auto& sort) { return sort.empty(); }))
     earlier(schedule, fired, sorts[1]);
   std::vector<Beside> out;
@@ -291,8 +295,8 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
       if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced) {
         turns.reproduced(made[i]->result.faults);
         // From now on, trace for as long after the question to the oracle as this answer took. Otherwise events that
-        // happen only while the oracle looks for the symptom would seem to be new here, only because it found nothing
-        // in other runs and ended sooner.
+        // happen only while the oracle looks for the symptom would seem to occur only here: in other runs the oracle
+        // finds nothing and ends sooner.
         if (std::optional<std::int64_t>& traced = run_options.traced_answer_ns; traced)
           traced = std::clamp(made[i]->answer_ns, *traced, kLongestAnswer);
       }

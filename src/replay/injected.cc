@@ -10,7 +10,7 @@ namespace {
 using trace::Event;
 using trace::EventType;
 
-// True if the fault makes the call end as in the event.
+// True if the fault makes a call end as the call in the event did.
 bool agrees(const Event& event, const schedule::Fault& fault) {
   if (fault.error != 0) return event.type == EventType::scf && event.err == fault.error;
   return event.type == EventType::sys && (!fault.result || event.result == *fault.result);
@@ -26,7 +26,7 @@ void mark_calls(trace::Trace& trace, const schedule::Schedule& schedule, const i
   }
   for (auto& [thread, events] : by_thread)
     std::stable_sort(events.begin(), events.end(), [](const Event* a, const Event* b) { return a->ts_ns < b->ts_ns; });
-  // Equal events are combined in one record, whose time may be that of the first one.
+  // One event may stand for several equal ones, and then its time may be that of the first of them.
   std::map<const Event*, std::uint32_t> taken;
   for (const inject::ChangedCall& call : record.calls) {
     const std::int64_t at = call.at_ns + offset_ns;

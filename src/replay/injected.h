@@ -1,4 +1,5 @@
-// Marks the events of a run's trace that rose caused. The tracer records injected results like any others.
+// Marks those events in a run's trace that rose caused. This is necessary because the tracer records injected results
+// like any other results.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,11 @@
 
 namespace rose::replay {
 
-// Sets the flag kInjected of these events. `offset_ns`: wall clock minus monotonic clock, as in the trace.
+// Sets the flag kInjected of these events. `offset_ns` is the wall clock minus the monotonic clock, as in the trace.
 //
-// A thread makes one call at a time, so the first event of that system call after the injector's decision is the
-// injected one. Ends of processes count if they were signalled; if a whole node was killed, also those of processes
-// that it created meanwhile.
+// A thread makes one call at a time, so the injected call is the first event of that system call after the injector's
+// decision. The end of a process is marked if the process was signalled. If a whole node was killed, this includes
+// processes that it created meanwhile.
 void mark_injected(trace::Trace& trace, const schedule::Schedule& schedule, const inject::InjectionRecord& record,
                    std::int64_t offset_ns);
 

@@ -24,9 +24,9 @@
 namespace rose::replay {
 namespace {
 
-constexpr std::size_t kMostPrograms = 4;  // per node
-// A node without a readiness probe may still be executing its script. Wait at most this long if it launches nothing
-// visible.
+constexpr std::size_t kMostPrograms = 4;  // at most this many programs of a node
+// A node without a readiness probe may still be executing its script. If no program is visible that it launched, wait
+// at most this long.
 constexpr std::int64_t kLaunchedNs = 15 * kSecond;
 
 struct Program {
@@ -48,13 +48,13 @@ Program program_of(pid_t pid) {
   return program;
 }
 
-// True for files that the next run executes as well: those outside the node's own folders and the run's folder.
+// True for a file that the next run executes, too: it is outside the node's own folder and the run's folder.
 bool stays(const std::string& file, const std::filesystem::path& run_dir) {
   std::error_code error;
   return !file.empty() && !file.starts_with(run_dir.string() + "/") && std::filesystem::is_regular_file(file, error);
 }
 
-// Copies what a process executes; `to` has the name of its program.
+// Copies the program that a process executes. `to` is the path of the copy, with the name of the program.
 Result<void> copy_program(pid_t pid, const std::filesystem::path& to) {
   const Fd from(::open(fmt::format("/proc/{}/exe", pid).c_str(), O_RDONLY | O_CLOEXEC));
   if (!from) return fail_errno(ErrorKind::environment, fmt::format("cannot read '{}'", to.filename().native()), errno);
@@ -68,12 +68,12 @@ Result<void> copy_program(pid_t pid, const std::filesystem::path& to) {
   return file.commit();
 }
 
-// Copies of programs that lie in a run's folder, by their paths there.
+// Copies of programs that are in a run's folder, by their paths there.
 class Copies {
  public:
   Copies(std::filesystem::path folder, std::filesystem::path run_dir)
       : folder_(std::move(folder)), run_dir_(std::move(run_dir)) {}
-  // The path of the program where it stays; "" if it is no regular file any more.
+  // A path at which the program still exists after the run. "" if it is no longer a regular file.
   std::string of(const Program& program, config::Node& node) {
     if (stays(program.file, run_dir_)) return program.file;
     const std::filesystem::path file = program.file;
@@ -102,7 +102,7 @@ class Copies {
 void take(config::Node& node, const std::vector<Program>& programs, const std::filesystem::path& run_dir,
           Copies& copies) {
   std::vector<std::string> binaries, methods;
-  std::string java;  // the program that has these methods
+  std::string java;  // the program that executes these methods
   const auto collect = [&](bool of_system) {
     for (const Program& program : programs) {
       if (is_systems(program.file) != of_system || binaries.size() == kMostPrograms) continue;
@@ -114,8 +114,8 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   for (const Program& program : programs)
     if (methods.empty() && !(methods = jvm::own_methods(program.command, program.folder)).empty()) java = program.file;
   collect(false);
-  // Accept a server from a distribution package. Tools that scripts call have no symbols, so they cannot be confused
-  // with it.
+  // Accept a program of the system, because it may be a server from a distribution package. Tools that scripts call
+  // have no symbols, so they cannot be mistaken for a server.
   if (binaries.empty() && methods.empty()) collect(true);
   if (!binaries.empty()) {
     std::vector<std::string> shown;
@@ -140,7 +140,7 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   }
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
-  // The agent reaches only JVMs that rose recognises. A class name without a package does not show that a node runs
+  // The agent reaches only JVMs that rose recognises, and a class name without a package does not show that a node runs
   // Java.
   if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) &&
       stays(java, run_dir))

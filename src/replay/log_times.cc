@@ -18,7 +18,7 @@
 namespace rose::replay {
 namespace {
 
-constexpr std::size_t kMostSamples = 200'000;  // per file
+constexpr std::size_t kMostSamples = 200'000;  // at most this many samples of a file
 constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 struct Sample {
@@ -97,7 +97,7 @@ std::vector<std::int64_t> LogTimes::times(const std::filesystem::path& file) con
   const auto samples = watch_->files.find(file);
   Result<std::string> text = read_inside(file.parent_path(), file, kMostBytes);
   if (samples == watch_->files.end() || samples->second.empty() || !text) return out;
-  // Converts all times with the current offset, as in a trace, because the wall clock may have been set meanwhile.
+  // Convert all times with the offset as it is now, as in a trace, because the wall clock may have been set meanwhile.
   const std::int64_t offset = wall_offset_ns();
   auto sample = samples->second.begin();
   for (std::size_t end = text->find('\n'); end != std::string::npos; end = text->find('\n', end + 1)) {

@@ -1,4 +1,4 @@
-// Determines when lines of nodes' logs were written, for logs without times: watches the files grow.
+// Determines when the lines of nodes' logs were written, for logs without times, by watching how the files grow.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace rose::replay {
 
 class LogTimes {
  public:
-  // Watches the *.log files in these folders from now on, until it is destroyed.
+  // Watches the *.log files in these folders from now on until the object is destroyed.
   [[nodiscard]] static Result<LogTimes> watch(const std::vector<std::filesystem::path>& folders);
   LogTimes(LogTimes&&) noexcept;
   LogTimes& operator=(LogTimes&&) = delete;
   ~LogTimes();
 
   void stop();
-  // After stop(): the time of each line, wall clock, delayed by the wake-up latency. Lines that existed before get the
-  // time at which watching began.
+  // Call this after stop(). Returns the wall-clock time of each line, which is late by the time that this process needs
+  // to wake up. Lines that existed before have the time at which watching began.
   [[nodiscard]] std::vector<std::int64_t> times(const std::filesystem::path& file) const;
 
  private:

@@ -13,8 +13,8 @@
 namespace rose::replay {
 namespace {
 
-// Runs made ahead may take longer than the others by a quarter of their time. Runs of one deployment mostly take as
-// long as its workload, so a run that needs longer probably hangs because of its fault.
+// Runs that are made ahead may take longer than the others by a quarter of their time. The workload determines how long
+// runs of a deployment take, so a run that takes longer probably hangs because of its fault.
 constexpr std::int64_t kGraceDivisor = 4;
 
 }  // namespace
@@ -24,7 +24,7 @@ Result<Run> run_in(RunStore& store, const config::Config& config, const schedule
   ROSE_TRY(options.run_dir, store.next(options.number));
   if (options.begin) options.begin(options.run_dir);
   Result<Run> run = run_once(config, schedule, options);
-  // A cancelled run does not show the effect of its schedule, even if its oracle still answered.
+  // A cancelled run does not show the effect of its schedule, even if the oracle still answered.
   if (run && !options.cut_short_is_result)
     if (Result<void> go_on = cancel::check(); !go_on) run = Unexpected(std::move(go_on).error());
   if (!run) {

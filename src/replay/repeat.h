@@ -15,27 +15,28 @@ struct Repeated {
   double seconds = 0;
 };
 
-// Makes `runs` runs, up to `jobs` in parallel. `each` is called after every run, in the order of their numbers.
+// Makes `runs` runs, up to `jobs` of them in parallel. Calls `each` after every run, in the order of the runs' numbers.
 [[nodiscard]] Result<Repeated> repeat(const config::Config& config, const schedule::Schedule& schedule, int runs,
                                       int jobs, RunOptions options, RunStore& store,
                                       const std::function<void(const Run&, const schedule::Tally&)>& each);
 
-// Returns ErrorKind::input if runs of this deployment cannot be made in parallel, because nodes on the host's network
-// would conflict for ports.
+// Fails with ErrorKind::input if runs of this deployment cannot be made in parallel, because nodes on the host's
+// network would use the same ports.
 [[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
 
-// Makes one run of each schedule in parallel, numbered from options.number. Results are in their order. Runs that
-// `decides` made superfluous are stopped and leave nothing; their result has `stopped` set. Runs of the last `ahead`
-// schedules, for which nobody waits, are stopped too, unless they end soon after the others.
+// Makes one run of each schedule, all in parallel, numbered from options.number. The results have the order of the
+// schedules. A run is stopped and leaves nothing if `decides` finds that it is no longer needed; its result has
+// `stopped` set. Nothing waits for the runs of the last `ahead` schedules, so these are stopped, too, unless they end
+// soon after the others.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
                                                         const RunOptions& options,
                                                         const schedule::Decides& decides = {}, std::size_t ahead = 0);
 
-// The result of a run that was stopped, or not begun, because another one had decided.
+// The result of a run that was stopped, or never begun, because another run had decided.
 [[nodiscard]] schedule::RunResult stopped_run();
 
-// Makes one run in a directory of `store` and records it.
+// Makes one run in a directory of `store`, and records it.
 [[nodiscard]] Result<Run> run_in(RunStore& store, const config::Config& config, const schedule::Schedule& schedule,
                                  RunOptions options);
 

@@ -33,15 +33,15 @@
 namespace rose::replay {
 namespace {
 
-// A pause or partition that is about to end at the end of the workload is allowed to end, so that the oracle sees the
-// healed system as it did in production. Longer ones are not waited for.
+// If a pause or partition is about to end when the workload ends, wait for its end, so that the oracle sees the healed
+// system as it was in production. Do not wait longer than this.
 constexpr std::int64_t kLongestRunOutNs = 10 * kSecond;
-// The limit for one call of the oracle. No reader needs more, and an oracle that writes without end would fill the
-// disk.
+// The limit for the output of one call of the oracle. No reader needs more, and an oracle that writes without end would
+// fill the disk.
 constexpr std::uint64_t kMostOracleOutput = 64 << 20;
 
-// Forwards the deployment's events to the injector and the tracer. The injector comes first, because it must have its
-// listener before the node's first instruction.
+// Forwards the deployment's events to the injector and the tracer. The injector comes first, because its listener must
+// exist before the node's first instruction.
 class Observers final : public deploy::NodeObserver {
  public:
   explicit Observers(const config::Config& config) : config_(config) {}
@@ -87,7 +87,8 @@ class Observers final : public deploy::NodeObserver {
     if (!end.planned) ends_.push_back({node, end, monotonic_ns()});
     if (injector_ != nullptr) injector_->on_end(node, end);
   }
-  // All unplanned ends. Call it when the deployment, whose thread reports them, is gone.
+  // All unplanned ends of nodes. Call this when the deployment no longer exists, because a thread of it reports the
+  // ends.
   struct End {
     std::size_t node = 0;
     deploy::EndInfo how;
@@ -112,10 +113,11 @@ class Observers final : public deploy::NodeObserver {
 struct OracleResult {
   schedule::OracleAnswer answer = schedule::OracleAnswer::unknown;
   std::string note;
-  std::string last_line;  // the last line that it printed; "" if there is none
+  std::string last_line;  // the last line that the oracle printed; "" if there is none
 };
 
-// Exit codes of the oracle follow grep: 0 is a hit, 1 a miss, others mean that it could not decide.
+// The oracle's exit status has the meaning that it has for grep: 0 is a hit, 1 is a miss, and any other status means
+// that the oracle could not decide.
 Result<OracleResult> ask_oracle(const config::Config& config, deploy::Deployment& deployment,
                                 const std::filesystem::path& run_dir) {
   ROSE_TRY(auto command,
@@ -127,7 +129,7 @@ Result<OracleResult> ask_oracle(const config::Config& config, deploy::Deployment
   if (!ended.started || ended.timed_out || ended.too_much || ended.signalled) return asked;
   if (ended.code == 0) asked.answer = schedule::OracleAnswer::hit;
   if (ended.code == 1) asked.answer = schedule::OracleAnswer::miss;
-  // Keep its last message, because its log is removed with the run directory.
+  // Keep the oracle's last message, because its log is removed with the run directory.
   asked.last_line = deploy::tail(run_dir / "oracle.log", 1, 256);
   if (ended.code > 1 && !asked.last_line.empty()) asked.note += ": " + asked.last_line;
   return asked;
@@ -161,13 +163,14 @@ class OneRun {
   OneRun(const config::Config& config, const schedule::Schedule& schedule, const RunOptions& options)
       : config_(config), schedule_(schedule), options_(options), observers_(config) {}
 
-  // Undoes the run whatever happened. The tracer is stopped last, so that its window contains the end.
+  // Undoes the run, whatever happened. The tracer is stopped last, so that its window contains the end of the run.
   ~OneRun() { undo(); }
 
   Result<Run> execute() {
     const std::int64_t began = monotonic_ns();
     Result<void> driven = drive();
-    const std::string full = driven ? "" : full_disk(options_.run_dir);  // perhaps the reason for the failure
+    // a full disk may be the reason for the failure
+    const std::string full = driven ? "" : full_disk(options_.run_dir);
     finish();
     run_.result.number = options_.number;
     run_.result.directory = options_.run_dir;
@@ -192,7 +195,8 @@ class OneRun {
   }
 
  private:
-  // Reports the last messages of commands that failed, because their logs may be removed with the run directory.
+  // Logs the last messages of commands that failed, because the files with their output may be removed with the run
+  // directory.
   void log_last_lines() const {
     const auto log_end_of = [&](const char* name) {
       const std::string lines = deploy::tail(options_.run_dir / fmt::format("{}.log", name), 5, 1024);
@@ -206,8 +210,9 @@ class OneRun {
     if (config_.oracle && run_.result.oracle == schedule::OracleAnswer::unknown) log_end_of("oracle");
   }
 
-  // A node that ends by itself while nothing is injected was started incorrectly or has the bug anyway. Warn, because
-  // without `ready` nothing else detects this. Exit status 0 and signals sent by the workload may be intended.
+  // If a node ends by itself while nothing is injected, it was started incorrectly, or the bug occurs without faults.
+  // Warn, because without `ready` nothing else detects this. Exit status 0, and signals that a workload sends, may be
+  // intended.
   void warn_of_ends() const {
     std::set<std::size_t> reported;
     for (const auto& [index, end, at_ns] : observers_.ends()) {
@@ -227,8 +232,8 @@ class OneRun {
     }
   }
 
-  // The exit status with which a shell reports that a command does not exist or is not executable. All other statuses
-  // may be chosen by the workload.
+  // True for the exit status with which a shell reports that a command does not exist or is not executable. A workload
+  // may use all other statuses.
   static bool never_began(const deploy::CommandResult& ended) {
     return !ended.started ||
            (!ended.timed_out && !ended.signalled && !ended.cancelled && (ended.code == 126 || ended.code == 127));
@@ -242,7 +247,7 @@ class OneRun {
             "looked up in the run directory"};
   }
 
-  // Collects reasons to doubt the verdict of a completed run.
+  // Collects reasons to doubt the verdict of a run that was completed.
   void doubt_work() {
     if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
     if (run_.result.doubt.empty()) run_.result.doubt = trouble_;
@@ -272,8 +277,8 @@ class OneRun {
         log::info("run {}: last lines of {}/{}:\n{}", options_.number, name, log, lines);
   }
 
-  // A workload that could not connect did not exercise the system, so the absence of the bug means nothing. During an
-  // incident, the workload may fail because of the incident, so only a failure in the first moments counts.
+  // If the workload could not connect, it did not exercise the system, and the absence of the bug means nothing. During
+  // an incident the workload may fail because of the incident, so only a failure at the very beginning counts.
   void doubt_idle_run() {
     constexpr std::int64_t kFirstMoments = kSecond;
     const deploy::CommandResult& workload = run_.workload;
@@ -327,8 +332,8 @@ class OneRun {
     return work();
   }
 
-  // Finds the copies of programs that nodes execute in this run's folder. Setup makes these copies before the tracer
-  // starts, because probes belong to a file.
+  // Finds the copies of programs in this run's folder that nodes will execute. The setup makes these copies before the
+  // tracer starts, because a probe belongs to a file.
   Result<void> find_made_programs(observe::TracerOptions& tracer) {
     for (const config::Node& node : config_.nodes) {
       for (const auto& [known, inside] : node.made_by_runs) {
@@ -348,7 +353,7 @@ class OneRun {
     return {};
   }
 
-  // Prepares nodes with watched functions of Node.js.
+  // Prepares the nodes whose functions of Node.js are watched.
   Result<void> watch_javascript() {
     for (const config::Node& node : config_.nodes) {
       if (!node.javascript) continue;
@@ -361,7 +366,7 @@ class OneRun {
     return {};
   }
 
-  // Prepares nodes with watched Python functions.
+  // Prepares the nodes whose Python functions are watched.
   Result<void> watch_python() {
     for (const config::Node& node : config_.nodes) {
       if (!node.python) continue;
@@ -374,7 +379,7 @@ class OneRun {
     return {};
   }
 
-  // Opens the session for the JVMs of nodes whose methods are watched or named in the schedule.
+  // Opens the session for the JVMs of nodes whose methods are watched, or are named in the schedule.
   Result<void> open_jvms() {
     if (jvms_) return {};
     ROSE_TRY(jvms_, jvm::Session::open(deployment_->run_dir()));
@@ -382,8 +387,8 @@ class OneRun {
     return {};
   }
 
-  // Selects the methods that JVMs watch: those that the profile calls infrequent, else those in the configuration.
-  // Their entries are counted, or reported to the tracer.
+  // Selects the methods that JVMs watch: those that are infrequent according to the profile; without a profile, those
+  // in the configuration. Their entries are counted, or reported to the tracer.
   Result<void> watch_methods(observe::TracerOptions& tracer) {
     const bool count = tracer.infrequent_below > 0;
     for (const config::Node& node : config_.nodes) {
@@ -424,12 +429,12 @@ class OneRun {
     return {};
   }
 
-  // Reads what the agents have reported so far.
+  // Reads what the agents have reported until now.
   void read_methods() {
     for (const std::string& node : watched_) {
       const auto states = jvm::read_states(jvms_->state(node));
       if (options_.code_book != nullptr) options_.code_book->learn(node, jvms_->state(node));
-      // Faults may end a JVM before it reports anything, so only warn without faults.
+      // A fault may end a JVM before it reports anything, so warn only if there are no faults.
       if (schedule_.faults.empty()) {
         for (const std::string& text : jvm::complaints(node, states)) log::warn_once(text);
       }
@@ -449,7 +454,8 @@ class OneRun {
     std::unique_ptr<observe::Exchange> exchange;
     std::uint64_t workload_cgroup = 0;
     if (config_.workload) exchange = count_exchange();
-    // Before the workload's first action, which may make a node act at once: faults count what nodes do from here on.
+    // Faults count what nodes do from here on. This must be before the workload's first action, because a node may
+    // react to it at once.
     began_ns_ = monotonic_ns();
     if (injector_) injector_->workload_began(began_ns_);
     if (config_.workload) {
@@ -466,7 +472,8 @@ class OneRun {
     if (workload) {
       ROSE_TRY(hit, watch(*workload, [&] {
                  if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
-                 // The disk may have room again later, but what could not be written to it until then stays lost.
+                 // Check this during the workload, because the disk may have room again later, but what could not be
+                 // written is lost.
                  if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
                }));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
@@ -479,7 +486,7 @@ class OneRun {
     if (incident) {
       run_.incident = incident->wait();
       if (never_began(*run_.incident)) return Unexpected(never_got_to_work("incident", *run_.incident));
-      // Keep its last message, because its log is removed with the run directory.
+      // Keep the last message of the incident's command, because its log is removed with the run directory.
       const std::string last_lines = run_.incident->ok() ? "" : deploy::tail(options_.run_dir / "incident.log", 3, 512);
       if (!last_lines.empty()) run_.incident->note += ": " + last_lines;
     }
@@ -491,8 +498,8 @@ class OneRun {
     if (!hit) let_faults_run_out();
     if (hit || !config_.oracle || !options_.traced_answer_ns) capture();
     run_.completed = true;
-    // Whether the disk is full is checked here, before the oracle, and in doubt_work(), after it, because the oracle
-    // may also fill the disk.
+    // Check for a full disk here, before the oracle runs, and again in doubt_work(), because the oracle may fill the
+    // disk, too.
     if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;
@@ -515,7 +522,8 @@ class OneRun {
     return {};
   }
 
-  // What the run has used so far. Commands beside the nodes are in the run's cgroup too.
+  // Measures what the run has used until now. This includes commands other than nodes, because they are in the run's
+  // cgroup, too.
   void measure_load() {
     RunLoad& load = run_.load;
     load.workload_ns = run_.result.workload_end_ns.value_or(0);
@@ -527,14 +535,16 @@ class OneRun {
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     for (std::size_t node = 0; node < deployment_->nodes().size(); ++node)
       for (const pid_t pid : deployment_->processes(node))
-        if (const auto statm = read_file(fmt::format("/proc/{}/statm", pid))) {  // size resident shared ...
+        // the fields are: size resident shared ...
+        if (const auto statm = read_file(fmt::format("/proc/{}/statm", pid))) {
           std::uint64_t size = 0, resident = 0, shared = 0;
           if (std::sscanf(statm->c_str(), "%lu %lu %lu", &size, &resident, &shared) == 3)
             load.memory += (resident - std::min(resident, shared)) * page;
         }
   }
 
-  // Returns nullptr in host networks, where nodes have no addresses of their own, and if the kernel cannot count.
+  // Counts the data that the workload exchanges with the nodes. nullptr in host networks, where nodes have no addresses
+  // of their own, and if the kernel cannot count.
   std::unique_ptr<observe::Exchange> count_exchange() const {
     std::vector<std::string> addresses;
     for (const deploy::NodeInfo& node : deployment_->nodes())
@@ -552,15 +562,15 @@ class OneRun {
     run_.exchanged = now;
   }
 
-  // Waits for the end of the workload; with `when = "poll"`, runs the oracle meanwhile. Returns true if it found the
-  // bug. `look` is called a few times a second.
+  // Waits for the end of the workload. With `when = "poll"`, runs the oracle meanwhile, and returns true if it found
+  // the bug. Calls `look` a few times a second.
   Result<bool> watch(deploy::RunningCommand& workload, const std::function<void()>& look) {
     constexpr std::int64_t kLook = 200'000'000;
     const bool polls = config_.oracle && config_.oracle->when == config::OracleWhen::poll;
     std::int64_t next = monotonic_ns() + (polls ? config_.oracle->every_ns : 0);
     std::int64_t next_look = monotonic_ns() + kLook;
     while (!workload.finished()) {
-      // Without polling, the caller waits for the end of the workload, and is cancelled there.
+      // Without polling, the caller waits for the end of the workload, and cancellation is handled there.
       if (Result<void> go_on = cancel::check(); !go_on)
         return polls ? Result<bool>(Unexpected(std::move(go_on).error())) : Result<bool>(false);
       if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
@@ -589,7 +599,7 @@ class OneRun {
     }
   }
 
-  // True if this fault is in effect and will end before `limit`.
+  // True if this fault is in effect now and will end before `limit`.
   bool ends_within(const schedule::Fault& fault, std::int64_t limit) const {
     if (fault.duration_ns == 0) return false;
     for (const schedule::FaultOutcome& outcome : injector_->outcomes())
@@ -598,7 +608,7 @@ class OneRun {
     return false;
   }
 
-  // Takes the tracer's window once, before it can contain actions of the oracle.
+  // Takes the tracer's window, once, before the window can contain actions of the oracle.
   void capture() {
     if (!tracer_ || captured_) return;
     captured_ = true;
@@ -608,7 +618,7 @@ class OneRun {
       return;
     }
     run_.result.trace = std::move(*window);
-    // The common time base is the clock of the trace, whatever has happened to the wall clock since.
+    // All times are converted by the clock of the trace, even if the wall clock has been set since then.
     trace::Meta& meta = run_.result.trace.meta;
     wall_offset_ = meta.wall_base_ns - meta.monotonic_base_ns;
     if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
@@ -664,7 +674,7 @@ class OneRun {
     if (injector_) injector_->disarm();
     if (deployment_) deployment_->stop();
     if (tracer_ && options_.tracer_gone) options_.tracer_gone();
-    deployment_.reset();  // first, because its threads call the observers
+    deployment_.reset();  // reset this first, because the deployment's threads call the observers
     observers_.connect(static_cast<observe::Tracer*>(nullptr));
     observers_.connect(static_cast<inject::Injector*>(nullptr));
     observers_.connect(static_cast<const jvm::Session*>(nullptr));
@@ -687,13 +697,13 @@ class OneRun {
   std::unique_ptr<deploy::Deployment> deployment_;
   Run run_;
   NodeEnds nodes_;
-  std::string trouble_;                      // what this machine refused to do
-  std::optional<MemoryKills> memory_kills_;  // since before the nodes started
+  std::string trouble_;                      // what the machine refused to do
+  std::optional<MemoryKills> memory_kills_;  // counts from before the nodes started
   std::string oracle_note_;
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
-  std::int64_t wall_offset_ = 0;  // of the trace's clock
+  std::int64_t wall_offset_ = 0;  // offset of the trace's clock
   bool captured_ = false;
-  bool ended_by_rose_ = false;  // rose ended the workload, because the oracle had found the bug
+  bool ended_by_rose_ = false;  // rose ended the workload because the oracle had found the bug
 };
 
 }  // namespace
@@ -705,7 +715,7 @@ observe::TracerOptions tracer_options(const config::Config& config) {
   options.network_delay_ns = config.trace.network_delay_ns;
   options.pause_ns = config.trace.pause_ns;
   if (auto noise = kernel::noise_table(config.trace.noise))
-    options.noise = std::move(*noise);  // read_config has checked it
+    options.noise = std::move(*noise);  // cannot fail, because read_config has checked it
   options.programs = observe::keep_programs();
   return options;
 }
@@ -726,8 +736,8 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
       target.sources = std::move(native.sources);
     }
     if (profile != nullptr && !profile->functions.empty() && !target.binaries.empty()) {
-      // The profile has measured them, so watch the infrequent ones by name and drop the patterns. Their files come
-      // from this configuration, and a build may lack some functions.
+      // The profile contains the rates of these functions, so watch the infrequent ones by name and drop the patterns.
+      // Their files come from this configuration, in which some functions may be missing.
       std::set<std::string> rare;
       for (const auto& [function, binary] : profile::rare_functions(*profile, info.name)) rare.insert(function);
       for (const std::string& function : rare) target.profiled.push_back({function, {}});

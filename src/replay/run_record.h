@@ -1,4 +1,4 @@
-// The JSON record of a run without its trace: a line of record.jsonl, run.json, and what a worker sends.
+// The JSON record of a run without its trace. It is a line of record.jsonl, the file run.json, and what a worker sends.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct RecordedRun {
   std::string fingerprint;  // of the schedule
   Run run;
 };
-// Parses the record of a run. Returns ErrorKind::input if `json` is not such a record.
+// Parses the record of a run. Fails with ErrorKind::input if `json` is no such record.
 [[nodiscard]] Result<RecordedRun> run_from(const Json& json);
 
 }  // namespace rose::replay

@@ -23,8 +23,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kAskedFor = ".kept";    // a file that marks a folder to be kept on request
-constexpr const char* kCommand = ".command";  // a file that names the command whose runs they are
+constexpr const char* kAskedFor = ".kept";    // this file marks a folder that is kept because the user requested it
+constexpr const char* kCommand = ".command";  // this file contains the name of the command whose runs are in the folder
 constexpr std::size_t kMostName = 64;
 
 std::string command_of(const fs::path& folder) { return read_inside(folder, kCommand, kMostName).value_or(""); }
@@ -56,7 +56,7 @@ void clear_old(const fs::path& parent, std::string_view command) {
       found.push_back({info.st_mtime, entry.path(), fs::exists(fs::symlink_status(entry.path() / kAskedFor, error))});
   }
   std::sort(found.begin(), found.end(), [](const Old& a, const Old& b) { return a.changed > b.changed; });
-  std::size_t others = 0;  // number of folders kept without a request
+  std::size_t others = 0;  // number of folders that are kept although nobody requested it
   const std::time_t oldest = std::time(nullptr) - std::time_t{kKeptDays} * 24 * 3600;
   for (const Old& one : found) {
     const bool newest = one.asked_for || others++ < kKeptFolders;
@@ -70,7 +70,7 @@ fs::path parent_in(const fs::path& temporary) {
 }
 
 Result<RunsFolder> made(const fs::path& folder) {
-  // Nodes that run as another user must be able to pass through, but not to list the folder.
+  // Nodes may run as another user. They must be able to pass through this folder, but not to list it.
   ::chmod(folder.c_str(), 0711);
   return RunsFolder{folder, locked(folder, LOCK_SH)};
 }
@@ -80,7 +80,7 @@ Unexpected not_made(const fs::path& parent, int error) {
                     error);
 }
 
-// In a folder that others can write to: use an unpredictable name.
+// Makes a folder in a folder that others can write to, so its name must be unpredictable.
 Result<RunsFolder> made_among_others(const fs::path& parent) {
   std::string name = (parent / "rose-XXXXXX").string();
   if (::mkdtemp(name.data()) == nullptr) return not_made(parent, errno);
@@ -95,7 +95,7 @@ Result<RunsFolder> made_in_own(const fs::path& parent) {
   }
 }
 
-// True if another user could rename entries in it, or replace rose's folder.
+// True if another user could rename entries of this folder, or replace rose's folder in it.
 bool is_anybodys(const fs::path& temporary) {
   struct stat info{};
   return ::stat(temporary.c_str(), &info) == 0 && (info.st_mode & S_IWOTH) != 0 && (info.st_mode & S_ISVTX) == 0;
@@ -107,7 +107,7 @@ std::string unforeseen_name(std::string_view prefix) {
   std::uint64_t number = 0;
   while (::getrandom(&number, sizeof number, 0) != static_cast<ssize_t>(sizeof number)) {
   }
-  // short, because a socket's path has at most 107 bytes
+  // keep the name short, because the path of a socket has at most 107 bytes
   return fmt::format("{}{:010}", prefix, number % 10'000'000'000);
 }
 

@@ -1,4 +1,5 @@
-// The place for runs without a report folder: one per user, in which old runs are removed automatically.
+// The folder for the runs of commands without a report folder. Each user has one, and old runs in it are removed
+// automatically.
 #pragma once
 
 #include <filesystem>
@@ -11,9 +12,9 @@
 
 namespace rose::replay {
 
-// What is kept of earlier runs of a command: the newest folders (kKeptFolders), and all that were requested, but none
-// older than kKeptDays; folders in use are always kept. Another command does not remove them, because a user who reads
-// what a diagnosis kept may replay its schedule meanwhile.
+// For each command, these earlier runs are kept: the newest folders (kKeptFolders), and all that the user requested to
+// keep, unless they are older than kKeptDays. Folders in use are always kept. Runs of another command are not removed,
+// because a user who reads what a diagnosis kept may replay its schedule meanwhile.
 inline constexpr std::size_t kKeptFolders = 5;
 inline constexpr int kKeptDays = 7;
 
@@ -21,22 +22,23 @@ struct RunsFolder {
   std::filesystem::path path;  // new and empty
   Fd in_use;                   // while it is open, the folder is not removed
 };
-// Creates a folder named by a random number in `temporary`/rose-runs (with the user's number unless root). If that
-// belongs to another user, who could replace it, creates a separate folder in `temporary`. An error if others may
-// rename entries of `temporary`. Removes old folders of the same command, and those of commands that were killed.
+// Creates a folder with a random number as its name in `temporary`/rose-runs (unless run by root, the name contains the
+// user's number). If that belongs to another user, who could replace it, creates a separate folder in `temporary`.
+// Fails if others may rename entries of `temporary`. Removes old folders of the same command, and those of commands
+// that were killed.
 [[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary,
                                                   std::string_view command = {});
 
-// `prefix` and ten random digits, so that nobody can have created a link of that name beforehand. Digits, because tools
-// that replace numbers in paths then see the same path in all runs.
+// `prefix` and ten random digits, so that nobody can have created a link of that name beforehand. It uses digits
+// because tools that replace numbers in paths then see the same path in all runs.
 [[nodiscard]] std::string unforeseen_name(std::string_view prefix);
 
-// Releases the folder; later runs of this command may remove it. `asked_for`: it is kept until it reaches the maximum
-// age, however many newer ones there are.
+// Releases the folder, so that later runs of this command may remove it. With `asked_for`, it is kept until it reaches
+// the maximum age, however many newer folders there are.
 void keep_runs_folder(const std::filesystem::path& folder, bool asked_for, std::string_view command = {});
 
-// Removes the folder of a run that has ended. A process that was killed during a run may have left the folder mounted
-// on itself (deploy/names.h), and its guardian may not have reached it yet.
+// Removes the folder of a run that has ended. A process that was killed during a run may have left the folder as a
+// mount point (deploy/names.h) that its guardian has not removed yet.
 void remove_run(const std::filesystem::path& run);
 // Like remove_run(), for a folder that contains runs.
 void remove_runs(const std::filesystem::path& folder);

@@ -17,16 +17,16 @@
 namespace rose::replay {
 namespace {
 
-// Timing may differ between runs of a quiet machine by this much: schedulers, page cache, the first page faults. Below
-// the absolute part the relative one is noise. A deployment whose timeouts are tighter than a quarter of its start-up
-// time would also notice an ordinary busy machine.
+// Timings of runs on a quiet machine may differ by a quarter plus kSlackNs, because of schedulers, the page cache and
+// first page faults. The absolute part covers times that are so short that a quarter of them is noise. If a deployment
+// has timeouts that are tighter than this, it would also be affected by an ordinary busy machine.
 constexpr double kSlack = 1.25;
 constexpr std::int64_t kSlackNs = 200'000'000;
-// The share of processor time that runs may use: the rest is for rose itself and for other processes.
+// The share of processor time that runs may use. The rest is for rose itself and for other processes.
 constexpr double kProcessorShare = 0.75;
-// The share of free memory that runs may use: nodes may need more with faults than without.
+// The share of free memory that runs may use, because nodes may need more with faults than without.
 constexpr double kMemoryShare = 0.5;
-// If tasks of parallel runs wait for memory or disk all at once for longer than this share of the time, they stall each
+// If, for more than this share of the time, all tasks of parallel runs wait for memory or disk, the runs stall each
 // other (PSI "full", Documentation/accounting/psi.rst).
 constexpr double kStalledShare = 0.1;
 
@@ -59,7 +59,8 @@ bool usable(const Run& run) {
 
 std::string seconds(std::int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
 
-// Files that nodes changed outside the run's directory, in the host's own file system: the node by path.
+// Files outside the run's directory, in the host's own file system, that nodes changed. The key is the path, the value
+// is the node.
 std::map<std::string, std::string> changed_outside(const config::Config& config, const Run& run) {
   std::set<std::string> on_the_host;
   for (const config::Node& node : config.nodes)
@@ -128,7 +129,7 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
     made.words = std::move(why);
     return made;
   }
-  options.trace = true;  // needed to see what nodes write outside their folders
+  options.trace = true;  // tracing shows what nodes write outside their folders
   const auto check = options.check;
   options.number = made.next_number++;
   ROSE_TRY(Run alone, run_in(store, config, no_faults, options));
@@ -167,7 +168,7 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
     for (const Run& run : beside)
       if (std::string path = shared_path(config, made.control_runs.front(), run); !path.empty()) {
         made.words = std::move(path);
-        return made;  // these runs worked on the same file, so they are useless for timing
+        return made;  // these runs used the same file, so their timing means nothing
       }
     const double share = static_cast<double>(stalled_us() - stalled) * 1000 / static_cast<double>(longest_ns);
     if (why.empty() && share > kStalledShare)

@@ -1,5 +1,6 @@
-// How many runs of a deployment this machine can make in parallel without changing their behaviour. Measured in runs
-// without faults: first one alone, then several at once, whose timing must stay in the range of the first.
+// Determines how many runs of a deployment this machine can make in parallel without changing their behaviour. It makes
+// runs without faults, first one alone, then several at once. The timing of the latter must stay in the range of the
+// first.
 #pragma once
 
 #include <cstdint>
@@ -14,24 +15,25 @@
 
 namespace rose::replay {
 
-// The timing that parallel runs must stay within, learnt from control runs. Zero: nothing is known, every run fits.
+// The timing within which parallel runs must stay, learnt from control runs. If a value is zero, nothing is known, and
+// every run is in the range.
 struct TimingRange {
   std::int64_t ready_ns = 0;     // the longest time until all nodes of a run are ready
-  std::int64_t workload_ns = 0;  // the longest workload of a run without faults
+  std::int64_t workload_ns = 0;  // the longest duration of the workload in a run without faults
 
   // Widens the range to include this run.
   void add(const RunLoad& load);
-  // Why the run is outside the range; "" if it is inside. The duration of the workload is compared only if `faults` is
-  // false, because faults may slow a workload down; the time until the nodes are ready is always compared.
+  // Says why the run is outside the range; "" if it is inside. The time until the nodes are ready is always compared.
+  // The duration of the workload is compared only if `faults` is false, because faults may slow a workload down.
   [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
 };
 
-// Why runs of this deployment cannot be made in parallel at all; "" if no reason is known. Checks the configuration
-// only: what runs write outside their folders is compared in shared_path().
+// Says why runs of this deployment can never be made in parallel; "" if no reason is known. Checks only the
+// configuration; shared_path() compares what runs write outside their folders.
 [[nodiscard]] std::string never_side_by_side(const config::Config& config);
 
-// A path outside the run directories that nodes changed in both runs, with the node's name ("n1 writes /var/x"); "" if
-// there is none. Such runs would interfere through these files.
+// A path outside the run directories that nodes changed in both runs, with the name of the node ("n1 writes /var/x").
+// "" if there is none. Runs with such a path would interfere with each other.
 [[nodiscard]] std::string shared_path(const config::Config& config, const Run& one, const Run& other);
 
 // An upper bound of the number of runs like this one that the machine's processors and free memory allow.
@@ -42,18 +44,18 @@ inline constexpr int kMostAutomaticJobs = 8;
 struct SideBySide {
   int jobs = 1;
   TimingRange range;
-  std::string words;              // for people: "4: at 4 in parallel ... ", or why only one
-  std::vector<Run> control_runs;  // those inside the range; they can serve as control runs of a search
-  int next_number = 1;            // of the next run in `store`
+  std::string words;              // in words: "4: at 4 in parallel ... ", or why there is only one
+  std::vector<Run> control_runs;  // the control runs that were in the range; a search can use them
+  int next_number = 1;            // number of the next run in `store`
 };
 
-// Makes the control runs, numbered from options.number. Errors are those of run_in(). `jobs` is 1 when the control run
-// itself is not usable (the oracle hits, the run is inconclusive): the caller's own control run reports that.
+// Makes the control runs, numbered from options.number. Errors are those of run_in(). If the first control run is not
+// usable (the oracle hits, or the run is inconclusive), `jobs` is 1, because the caller's own control run reports that.
 [[nodiscard]] Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
                                                       const schedule::Schedule& no_faults, RunOptions options);
 
-// The number of parallel runs for a command with --jobs auto. Measures it by runs in a store of its own, and reports
-// the result.
+// The number of parallel runs for a command with --jobs auto. Measures it by runs in a separate store, and reports the
+// result.
 [[nodiscard]] Result<int> jobs_for(const config::Config& config, RunOptions options);
 
 }  // namespace rose::replay

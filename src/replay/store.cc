@@ -30,7 +30,7 @@ constexpr std::string_view kSystemName = "system.json";
 constexpr std::string_view kTraces = "traces";
 constexpr std::string_view kJobsName = "side-by-side.json";
 
-// The number in "run-0007" or "run-0007.dump"; 0 for other names.
+// The number in a name such as "run-0007" or "run-0007.dump". 0 for other names.
 int run_number(std::string_view name) {
   if (!name.starts_with("run-")) return 0;
   int number = 0;
@@ -42,7 +42,8 @@ fs::path trace_name(const fs::path& report, int number) {
   return report / kTraces / fmt::format("run-{:04}.dump", number);
 }
 
-// rose removes and creates files there by their names. The owner of the configuration can have rose do anything anyway.
+// rose removes and creates files in this folder by their names, so nobody else may exchange folders on the way to it.
+// The owner of the configuration is an exception, because the configuration can make rose do anything.
 Result<void> check_way(const fs::path& folder, const fs::path& config) {
   std::vector<uid_t> trusted{0, ::geteuid()};
   struct stat owner{};
@@ -72,7 +73,7 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     if (error)
       return fail(ErrorKind::input,
                   fmt::format("cannot create the report folder {}: {}", report->string(), error.message()));
-    // Names of runs and traces are predictable, so no other user may create something there.
+    // The names of runs and traces are predictable, so other users must not be able to create files there.
     for (const fs::path& inside : {store.folder_, *store.report_ / kTraces}) {
       if (Result<OpenFolder> ours = OpenFolder::open(inside)) {
         ROSE_TRY(const struct stat status, ours->status());
@@ -85,7 +86,7 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
                     "remove it, or name another report folder");
       ROSE_CHECK(check_way(inside, config));
     }
-    // Two processes that write here would remove each other's runs.
+    // If two processes wrote to this folder, they would remove each other's runs.
     store.in_use_ = Fd(::open(store.report_->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!store.in_use_ || ::flock(store.in_use_.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK)
@@ -136,7 +137,7 @@ fs::path RunStore::directory_of(int number) const {
 
 Result<fs::path> RunStore::next(int number) {
   fs::path directory = report_ ? directory_of(number) : folder_ / unforeseen_name("run-");
-  if (report_) remove_run(directory);  // left by an interrupted run that is made again
+  if (report_) remove_run(directory);  // an interrupted run, which is now repeated, may have left files
   ROSE_CHECK(make_own_folder(directory, 0711));
   const std::lock_guard lock(*mutex_);
   if (!report_) begun_[number] = directory;
@@ -157,7 +158,7 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
   const std::string line = json_line(json);
   std::lock_guard lock(*mutex_);
   if (report_) {
-    // The trace first: a line in the record means that the run is complete.
+    // Write the trace first, because a line in the record means that the run is complete.
     ROSE_CHECK(trace::write_dump(run.result.trace, trace_name(*report_, run.result.number)));
     const fs::path record = *report_ / kRecordName;
     Fd fd(::open(record.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -172,7 +173,7 @@ Result<void> RunStore::done(Run& run, const schedule::Schedule& schedule) {
     run.result.directory.clear();
     return {};
   }
-  // A full disk makes a run inconclusive, and must not end those that are still to be made.
+  // A full disk makes this run inconclusive, but must not end the runs that are still to be made.
   if (auto written = write_file(directory / "run.json", json_text(json, 2) + "\n"); !written)
     log::warning("{}", written.error().message);
   kept_.push_back(directory);
@@ -191,7 +192,7 @@ Result<void> RunStore::start_over(const config::Config& config) {
     return fail(ErrorKind::input,
                 fmt::format("cannot remove {}: {}", (*report_ / kRecordName).string(), error.message()));
   fs::remove(*report_ / kJobsName, error);
-  // Files of an earlier diagnosis in this folder would be mistaken for this one's.
+  // Remove files of an earlier diagnosis from this folder, because they would be mistaken for files of this one.
   for (const fs::path& folder : {*report_ / kTraces, folder_})
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
       if (run_number(entry.path().filename().string()) > 0) remove_run(entry.path());
@@ -242,11 +243,11 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
                    read.error().message);
       continue;
     }
-    if (!read->run.disturbed.empty()) continue;  // the search never received this run: it was repeated
+    if (!read->run.disturbed.empty()) continue;  // the search did not receive this run, because it was repeated
     Recorded run{std::move(read->fingerprint), std::move(read->run.backend), std::move(read->run.result)};
     runs.push_back(std::move(run));
   }
-  // Parallel runs are recorded in the order of their ends.
+  // Parallel runs were recorded in the order in which they ended.
   std::stable_sort(runs.begin(), runs.end(),
                    [](const Recorded& a, const Recorded& b) { return a.result.number < b.result.number; });
   std::vector<std::pair<int, fs::path>> folders;
@@ -257,7 +258,7 @@ Result<std::vector<RunStore::Recorded>> RunStore::recorded(const config::Config&
   for (const auto& [number, path] : folders) {
     const auto known =
         std::find_if(runs.begin(), runs.end(), [n = number](const Recorded& run) { return run.result.number == n; });
-    if (known != runs.end() && known->result.faults.empty()) continue;  // keep_control() has the reason
+    if (known != runs.end() && known->result.faults.empty()) continue;  // see keep_control() for the reason
     if (known != runs.end()) kept_.push_back(path);
     else abandoned(path);
   }
@@ -297,7 +298,7 @@ Result<std::vector<RunStore::Jobs>> RunStore::recorded_jobs() const {
 trace::Trace RunStore::recorded_trace(int number) const {
   if (!report_) return {};
   const fs::path file = trace_name(*report_, number);
-  // A pipe that another user put there would block rose.
+  // Another user might have put a pipe there, and opening it would block rose.
   if (!open_regular(file)) {
     log::warning("the record has no trace of run {}: {} is not a file", number, file.string());
     return {};

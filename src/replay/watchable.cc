@@ -18,7 +18,7 @@
 namespace rose::replay {
 namespace {
 
-// a program with fewer functions is considered to do little more than call libraries
+// If a program has at most this many functions, it probably only calls libraries.
 constexpr std::size_t kLauncherOnly = 20;
 // library functions that are added then: enough for the system itself without its serialisation code
 constexpr std::size_t kEnoughOfOthers = 500;
@@ -52,7 +52,7 @@ bool is_scaffolding(std::string_view name) {
                                 "runtime.", "type:", "go:", "internal/", "void std::"});
 }
 
-// Adds functions that exist only as inlined copies, each once.
+// Adds the functions that exist only as inlined copies. Each is added once.
 void add_names(const std::vector<symbols::Function>& inlined, std::vector<symbols::Function>& all) {
   std::set<std::string> names;
   for (const symbols::Function& function : all) names.insert(function.name);
@@ -60,9 +60,9 @@ void add_names(const std::vector<symbols::Function>& inlined, std::vector<symbol
     if (names.insert(function.name).second) all.push_back(function);
 }
 
-// The functions that belong to a program itself. With source files, decided by those; otherwise all except the ones
-// that every program has. For Go: those of the module that contains `main`. For a program that does little more than
-// call libraries: also the functions of the modules with most code.
+// The functions that belong to a program itself. If there are source files, these decide; otherwise, the result is all
+// functions except those that every program has. For Go, it is the functions of the module that contains `main`. If the
+// program does little more than call libraries, the functions of the largest modules are added.
 Result<std::vector<symbols::Function>> own_functions(const std::string& binary) {
   ROSE_TRY(std::vector<symbols::Function> all, symbols::list_functions(binary, true));
   ROSE_TRY(const std::vector<symbols::Function> inlined, symbols::list_inlined(binary));
@@ -96,14 +96,14 @@ Result<std::vector<symbols::Function>> own_functions(const std::string& binary) 
   return all;
 }
 
-// If the command of a node is java, the agent watches the application's own methods by default.
+// If the command of a node is java, these methods are watched by default: those of the application.
 std::vector<std::string> methods_by_command(const config::Node& node, const std::filesystem::path& config_dir) {
   std::vector<std::string> command = node.command;
   for (std::string& word : command) word = replaced(std::move(word), "${config_dir}", config_dir.string());
   return jvm::own_methods(command, "/");
 }
 
-// True if `is` holds for one of the node's programs, whatever links lead to it.
+// True if `is` holds for one of the node's programs. Links are followed.
 bool runs(const config::Node& node, bool (*is)(std::string_view program)) {
   return std::any_of(node.binaries.begin(), node.binaries.end(), [&](const std::string& binary) {
     std::error_code error;
@@ -115,7 +115,7 @@ bool runs(const config::Node& node, bool (*is)(std::string_view program)) {
 bool runs_node(const config::Node& node) { return runs(node, javascript::is_node); }
 
 std::string why_none(const config::Node& node) {
-  // The program that the configuration names or that was observed, rather than the script that launches it.
+  // Use the program that the configuration names or that was observed, and not the script that launches it.
   const auto program = std::find_if_not(node.binaries.begin(), node.binaries.end(), jvm::launches);
   if (program == node.binaries.end() && jvm::is_launcher(node) && !node.attach && !node.container)
     return fmt::format(
@@ -156,7 +156,7 @@ bool runs_python(const config::Node& node) { return runs(node, python::is_python
 
 bool shows_no_function(const config::Node& node) {
   if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container) return false;
-  // A node without a program executes one that exists only during a run.
+  // If a node has no program, it executes one that exists only during a run.
   if (!node.binaries.empty() && !jvm::is_launcher(node)) return false;
   return !runs_python(node) && !runs_node(node) &&
          std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
@@ -166,7 +166,8 @@ Result<Watchable> watchable_functions(const config::Config& config) {
   Watchable out;
   out.config = config;
   for (config::Node& node : out.config.nodes) {
-    // It is unknown here what a container runs, but the variables affect only programs that run Python.
+    // The programs in a container are unknown here. Setting the variables does no harm, because they affect only
+    // Python.
     node.python = !node.attach && (node.container ? node.binaries.empty() : runs_python(node));
     node.javascript = !node.attach && !node.container && runs_node(node);
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container)
@@ -179,18 +180,19 @@ Result<Watchable> watchable_functions(const config::Config& config) {
       std::vector<std::filesystem::path> binaries(node.binaries.begin(), node.binaries.end());
       ROSE_TRY(const std::vector<symbols::Located> located,
                symbols::find_functions(binaries, native.functions, native.sources, symbols::Copies::inlined));
-      std::set<std::string> names;  // a function may have inlined copies beside its own code
+      std::set<std::string> names;  // needed because a function may have inlined copies in addition to its own code
       for (const symbols::Located& one : located)
         if (!is_scaffolding(one.function.name) && names.insert(one.function.name).second)
           functions.push_back(one.function);
     } else if (node.functions.empty() && node.sources.empty()) {
       for (const std::string& binary : node.binaries) {
         if (symbols::interprets(binary)) continue;
-        Result<std::vector<symbols::Function>> own = own_functions(binary);  // a script has none: reported below
+        // fails for a script, which has none; reported below
+        Result<std::vector<symbols::Function>> own = own_functions(binary);
         if (own) functions.insert(functions.end(), own->begin(), own->end());
       }
     } else {
-      continue;  // Java methods: the agent watches those that are named
+      continue;  // only Java methods are named, and the agent watches these
     }
     if (functions.empty()) {
       if ((!node.python && !node.javascript) || node.container) out.unseen.push_back(why_none(node));
@@ -202,7 +204,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
           node.name, functions.size(), kMostWatched));
       functions.resize(kMostWatched);
     }
-    // Makes rose search its program; the profile then selects the functions.
+    // With this, rose searches the node's program, and the profile then selects the functions.
     if (node.functions.empty() && node.sources.empty()) node.functions = {"*"};
     for (const symbols::Function& function : functions) {
       profile::FunctionRate rate;

@@ -1,4 +1,4 @@
-// Determines which functions of a deployment's nodes can be watched, whether or not the configuration names any: an
+// Determines which functions of a deployment's nodes can be watched, even if the configuration names none, because an
 // explanation needs the application's own code.
 #pragma once
 
@@ -13,28 +13,29 @@
 
 namespace rose::replay {
 
-inline constexpr std::size_t kMostWatched = 6000;  // functions per node
+inline constexpr std::size_t kMostWatched = 6000;  // at most this many functions of a node
 
 struct Watchable {
-  // The functions as a profile in which all of them are infrequent, for RunOptions::profile.
+  // The functions as a profile, for RunOptions::profile. In this profile, all of them are infrequent.
   profile::Profile functions;
   // The configuration with functions added to every node for which some are known.
   config::Config config;
   std::map<std::pair<std::string, std::string>, std::string> files;  // by node and function: the source file
-  std::vector<std::string> unseen;  // one sentence for each node whose functions cannot be watched: why, and what to do
+  // for each node whose functions cannot be watched, one sentence with the reason and what to do
+  std::vector<std::string> unseen;
 };
 
-// True for programs that come with the operating system: possibly a server, or a tool that scripts call.
+// True for programs that come with the operating system. Such a program may be a server or a tool that scripts call.
 [[nodiscard]] bool is_systems(const std::string& binary);
 // True if the program has functions of its own that can be watched.
 [[nodiscard]] bool shows_functions(const std::string& binary);
-// True if a program of the node is CPython: its functions of Python can be watched.
+// True if a program of the node is CPython, so that functions of Python can be watched.
 [[nodiscard]] bool runs_python(const config::Node& node);
-// True if the node names no functions, its program is not known before a run or has none of its own, and it may launch
-// another program.
+// True if the node may launch another program and names no functions, and if its program is not known before a run or
+// has no functions of its own.
 [[nodiscard]] bool shows_no_function(const config::Node& node);
 
-// Returns ErrorKind::input if functions or sources named in the configuration do not exist.
+// Fails with ErrorKind::input if functions or sources that the configuration names do not exist.
 [[nodiscard]] Result<Watchable> watchable_functions(const config::Config& config);
 
 }  // namespace rose::replay

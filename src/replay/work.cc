@@ -17,13 +17,14 @@
 namespace rose::replay {
 namespace {
 
-// A file system that a writer has filled may have a little free space again, because a file was closed or a log was
-// truncated.
+// If a file system has less room than this, it was probably full: some room may be free again because a file was closed
+// or a log was truncated.
 constexpr std::uint64_t kLeastRoom = 64 << 10;
-constexpr std::size_t kMostRecord = 8192;  // bytes of a record of the kernel's log (CONSOLE_EXT_LOG_MAX)
+constexpr std::size_t kMostRecord = 8192;  // most bytes of a record in the kernel's log (CONSOLE_EXT_LOG_MAX)
 constexpr std::size_t kMostRecords = 100'000;
 
-// A fault whose only conditions are times counts from its planned time, however late a busy machine injected it.
+// When the fault fired. A fault whose conditions are only times counts from its planned time, however late a busy
+// machine injected it.
 std::int64_t fired_ns(const schedule::Schedule& schedule, const schedule::FaultOutcome& outcome) {
   const schedule::Fault* fault = schedule.find(outcome.id);
   if (fault == nullptr || !fault->after.empty()) return outcome.fired_ns;
@@ -44,7 +45,7 @@ bool fired_by(const schedule::Schedule& schedule, const schedule::RunResult& res
   });
 }
 
-// Other ends may be intended: see work.h.
+// True if the node failed. Other ends may be intended; see work.h.
 bool has_failed(const NodeEnd& end) {
   if (end.signalled) return end.code != SIGKILL && end.code != SIGTERM && end.code != SIGINT;
   return end.code != 0;
@@ -58,7 +59,7 @@ bool is_usual(const Usual& usual, const NodeEnd& end) {
   });
 }
 
-// A fault of the schedule may send SIGKILL to this node, or make the kernel do so.
+// True if a fault of the schedule may send SIGKILL to this node, or make the kernel send it.
 bool may_kill(const schedule::Schedule& schedule, const std::string& node) {
   return std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
     const bool kills = fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::memory ||
@@ -82,7 +83,8 @@ std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>
   if (usual && usual->exchanges())
     return fmt::format("the workload exchanged no data with any node, although it does without faults{}",
                        work.note.empty() ? "" : fmt::format("; it {}", work.note));
-  // If it uses the nodes and succeeds without faults, the faults may have made it fail.
+  // If the workload uses the nodes, and always succeeds without faults, the faults may have made it fail, so the run
+  // counts.
   const bool usually_works = usual && usual->received && usual->runs > 0 && usual->failed == 0;
   if ((work.failed || work.timed_out) && !usually_works && result.oracle != schedule::OracleAnswer::hit)
     return fmt::format("the workload did no work: it {} and exchanged no data with any node", work.note);
@@ -125,7 +127,8 @@ Result<Usual> usual_of(const config::Config& config, const std::string& profile)
   return usual_of(read);
 }
 
-// "6,1034,9872341,-;Memory cgroup out of memory: Killed process 4711 (redis) total-vm:1200kB, ..."
+// Reads a record such as "6,1034,9872341,-;Memory cgroup out of memory: Killed process 4711 (redis) total-vm:1200kB,
+// ...".
 std::optional<pid_t> killed_for_memory(std::string_view record) {
   constexpr std::string_view kKilled = "ut of memory: Killed process ";
   const std::size_t at = record.find(kKilled);
@@ -146,7 +149,7 @@ std::set<pid_t> MemoryKills::pids() const {
   std::array<char, kMostRecord> record{};
   for (std::size_t seen = 0; log_ && seen < kMostRecords; ++seen) {
     const ssize_t got = ::read(log_.get(), record.data(), record.size());
-    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE: records were overwritten
+    if (got < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE means that records were overwritten
     if (got <= 0) break;
     if (const auto pid = killed_for_memory({record.data(), static_cast<std::size_t>(got)})) out.insert(*pid);
   }

@@ -91,7 +91,7 @@ std::string md(std::string_view text) {
   return out;
 }
 
-// Formats a line; texts from the system may contain any bytes.
+// Formats a line. Texts that come from the system may contain any bytes.
 std::string line_text(const StoryLine& line) {
   return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), printable(line.node), printable(line.text),
                      line.first_wrong ? "   <- the first difference" : "");

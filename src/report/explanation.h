@@ -1,4 +1,4 @@
-// The results of explain: as JSON, as text, and as a file to attach to a ticket.
+// The results of explain, as JSON, as text, and as a file that can be attached to a ticket.
 #pragma once
 
 #include <optional>
@@ -12,38 +12,39 @@ namespace rose::report {
 
 struct ExplanationReport {
   explain::Explanation explanation;
-  std::string name;  // of the deployment
+  std::string name;  // name of the deployment
   schedule::Schedule schedule;
   std::string schedule_path, config_path, written;   // written: path of explanation.md
   schedule::RunResult story;                         // the run that is shown, with its trace
-  int runs = 0;                                      // in total
-  int reproduced = 0, missed = 0, inconclusive = 0;  // for the schedule
+  int runs = 0;                                      // total number of runs
+  int reproduced = 0, missed = 0, inconclusive = 0;  // numbers of runs of the schedule, by verdict
   double seconds = 0;
-  std::optional<double> first_answer_seconds;  // before queries; none: nothing was compared, or no queries were made
+  // time until the first answer, before any query; nothing: nothing was compared, or there were no queries
+  std::optional<double> first_answer_seconds;
 };
 
-// The values of one side: "-1, 0 x12 (40)".
+// The values in the runs of one side, with their numbers: "-1, 0 x12 (40)".
 [[nodiscard]] std::string value_counts(const std::vector<explain::ValueCount>& counts);
-// Where values differ and when first; or why there is no result.
+// Where the values differ, and when they first do. If they do not differ, the reason why there is no result.
 [[nodiscard]] std::string value_verdict(const explain::ValueTable& table);
 
-// A summary from the fault to the symptom, as plain text without markup.
+// A summary of what happened from the fault to the symptom, as plain text without markup.
 struct ShortLine {
-  std::string_view what;          // "Root fault"
-  std::vector<std::string> text;  // for consequences: one each
+  std::string_view what;          // for example "Root fault"
+  std::vector<std::string> text;  // for consequences, one text for each
 };
 [[nodiscard]] std::vector<ShortLine> short_lines(const explain::Explanation& explanation);
-// What a round queried, what it found and what it cost.
+// What a round queried, what it found, and what it cost.
 [[nodiscard]] std::string round_words(const explain::Round& round);
-// How many other threads were affected by the fault, besides the one whose stack is shown.
+// How many other threads the fault affected, in addition to the one whose stack is shown.
 [[nodiscard]] std::string others_words(std::size_t others);
-// "n1 sends n2 (port 7000)".
+// The sender and the receiver of these messages: "n1 sends n2 (port 7000)".
 [[nodiscard]] std::string exchange_ends(const explain::ExchangeTable& table);
 
 [[nodiscard]] std::string explanation_json(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_text(const ExplanationReport& report);
 [[nodiscard]] std::string explanation_markdown(const ExplanationReport& report);
-// The report as an HTML page, with the story on the run's time line.
+// The report as an HTML page, in which the story is shown on the run's time line.
 [[nodiscard]] std::string explanation_html(const ExplanationReport& report, const PageContext& context);
 
 }  // namespace rose::report

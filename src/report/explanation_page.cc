@@ -35,7 +35,8 @@ std::string short_section(const Explanation& e) {
   return out + "</dl>\n</section>\n";
 }
 
-// A row knows what each feature adds, so that the page can leave features out and rank again (page.js).
+// Each row contains what each feature adds to the score, so that the page can leave features out and rank the suspects
+// again (page.js).
 std::string suspects_section(const Explanation& e) {
   if (e.suspects.empty()) return {};
   std::set<std::string_view> present;
@@ -170,7 +171,7 @@ std::string differences_section(const Explanation& e) {
   return out + "</tbody></table></div>\n</section>\n";
 }
 
-// The run that is shown, with the steps of the story instead of its conditions.
+// The panel of the run that is shown. It contains the steps of the story instead of the conditions.
 Panel story_panel(const ExplanationReport& r) {
   Panel panel = run_panel(r.schedule, r.story,
                           fmt::format("Run {}, {}", r.story.number, schedule::verdict_name(r.story.verdict)));

@@ -63,7 +63,7 @@ std::string shorten(std::string_view text, std::size_t most) {
 
 namespace {
 
-// An element's tag, with the redacted values of attributes that people read.
+// The tag of an element. In attributes that people read, the values are redacted.
 std::string redacted_tag(std::string_view tag, Redactor& redactor) {
   std::string out(tag);
   for (const std::string_view attribute : {" title=\"", " aria-label=\"", " href=\""}) {
@@ -87,7 +87,7 @@ std::string redacted(std::string_view html, Redactor& redactor) {
     at = end;
     if (at == html.size()) break;
     end = html.find('>', at);
-    if (end == std::string_view::npos) break;  // not a page that rose wrote
+    if (end == std::string_view::npos) break;  // rose did not write this page
     const std::string_view tag = html.substr(at, end + 1 - at);
     out += redacted_tag(tag, redactor);
     at = end + 1;

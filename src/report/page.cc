@@ -21,7 +21,7 @@ namespace {
 
 // Small parts
 
-// The rate and its interval on a scale from 0 to 1, with the target.
+// The rate and its interval on a scale from 0 to 1. The scale also shows the target.
 using Interval = std::pair<double, double>;
 
 std::string rate_sentence(const schedule::Tally& tally, const Interval& interval) {
@@ -63,7 +63,7 @@ std::string mini_bar(const schedule::Tally& tally) {
       percent(tally.rate()), 40 * tally.rate());
 }
 
-// Remarks that are neither steps nor the rate.
+// Remarks that are neither about steps nor about the rate.
 std::string remarks_html(const diagnose::Remarks& remarks) {
   std::string out;
   for (const auto* sentences : {&remarks.places, &remarks.doubts, &remarks.simpler})
@@ -100,7 +100,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
       "tell</th><th>rate</th>"
       "<th>why, and the result</th></tr></thead><tbody>\n";
   const std::string found = diagnosis.found ? schedule::fingerprint(*diagnosis.found) : std::string();
-  // Of a long search, show the first and last schedules and the one that was found.
+  // Of a long search, show only the first and the last schedules, and the one that was found.
   const std::size_t half = kMostRows / 2;
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < diagnosis.tried.size(); ++i) {
@@ -177,7 +177,7 @@ std::string dump_section(const diagnose::Plan& plan) {
 
 constexpr std::size_t kMostLogs = 600'000;  // limit in bytes
 
-// The failure's log beside the run's, with the faults inserted into the run's lines.
+// The log of the failure beside the log of the run. The faults are inserted between the lines of the run.
 std::string logs_section(const std::vector<logs::SideBySide>& all, const schedule::RunResult& run) {
   std::string out;
   std::size_t bytes = 0;
@@ -195,7 +195,8 @@ std::string logs_section(const std::vector<logs::SideBySide>& all, const schedul
                  ? std::string()
                  : fmt::format("{:.3f}", static_cast<double>(ts - since) / 1e9);
     };
-    // time of the failure's first line, because the start of its workload is unknown
+    // The first column shows the time since the failure's first line, because it is unknown when the failure's workload
+    // started.
     std::int64_t first = logs::kNoTime;
     for (const logs::SideBySideRow& row : node.rows)
       if (first == logs::kNoTime) first = row.failure_ns;
@@ -239,7 +240,7 @@ std::string logs_section(const std::vector<logs::SideBySide>& all, const schedul
 
 // The incident
 
-// The candidates that became faults of the found schedule; if nothing was found, the most likely ones.
+// The candidates that became faults of the found schedule. If no schedule was found, the most likely candidates.
 std::vector<const diagnose::Candidate*> explained(const diagnose::Diagnosis& diagnosis) {
   std::vector<const diagnose::Candidate*> chosen;
   for (const diagnose::Candidate* candidate : diagnose::by_rank(diagnosis.plan)) {
@@ -247,7 +248,7 @@ std::vector<const diagnose::Candidate*> explained(const diagnose::Diagnosis& dia
       if (chosen.size() < 5 && !candidate->symptom) chosen.push_back(candidate);
       continue;
     }
-    // Copies for other nodes are named after the original ("crash-n1-on-n2").
+    // A copy for another node has a name that begins with the original's ("crash-n1-on-n2").
     const bool used =
         std::any_of(diagnosis.found->faults.begin(), diagnosis.found->faults.end(), [&](const schedule::Fault& fault) {
           return fault.id == candidate->fault.id || fault.id.starts_with(candidate->fault.id + "-on-");

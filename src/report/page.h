@@ -1,5 +1,5 @@
-// Results as a self-contained HTML file to attach to a ticket. It loads nothing, escapes every string of a dump or log,
-// allows only its own style and script (nonce), and is complete without the script.
+// Results as a self-contained HTML file that can be attached to a ticket. It loads nothing, escapes every string of a
+// dump or log, allows only its own style and script (nonce), and is complete without the script.
 #pragma once
 
 #include <string>
@@ -14,18 +14,19 @@ namespace rose::report {
 
 struct PageContext {
   std::string nonce;               // fresh_nonce()
-  std::vector<std::string> nodes;  // of the deployment: each gets a lane, even without events
-  std::vector<std::pair<std::string, std::string>> environment;  // "Kernel", "6.18.0"
+  std::vector<std::string> nodes;  // the nodes of the deployment; each gets a lane, even if it has no events
+  std::vector<std::pair<std::string, std::string>> environment;  // pairs such as "Kernel" and "6.18.0"
 };
 
-// A nonce from the kernel's random numbers, so that no string of a dump can contain it.
+// A nonce made from random numbers of the kernel, so that no string of a dump can contain it.
 [[nodiscard]] std::string fresh_nonce();
 
-// `incident`: the dumps, with the lane of each event. `run`: a run of the found schedule with its trace; may be null.
+// `incident`: the dumps, and the lane of each of their events. `run`: a run of the found schedule, with its trace; may
+// be null.
 [[nodiscard]] std::string diagnosis_html(const DiagnosisReport& report, const std::vector<Source>& incident,
                                          const schedule::RunResult* run, const PageContext& context);
 
-// `runs`: the runs to show, with their traces, such as one that reproduced the bug and one that did not.
+// `runs`: the runs to show, with their traces, for example one that reproduced the bug and one that did not.
 [[nodiscard]] std::string replay_html(const ReplayReport& report, const std::vector<schedule::RunResult>& runs,
                                       const PageContext& context);
 

@@ -1,8 +1,8 @@
-// Zoom, details and keys of the time lines. The page is complete without this script, which only rearranges what is
+// Zooming, details and keys for the time lines. The page is complete without this script, which only rearranges what is
 // drawn.
 (function () {
   'use strict';
-  var LEFT = 150, PLOT = 1040, SVG = 'http://www.w3.org/2000/svg';  // as in timeline.cc
+  var LEFT = 150, PLOT = 1040, SVG = 'http://www.w3.org/2000/svg';  // the same values as in timeline.cc
   var MOST_ZOOM = 20000;
   var tip = document.getElementById('tip');
   document.documentElement.classList.add('js');
@@ -19,8 +19,8 @@
     });
   });
 
-  // Suspects without the features that are switched off: the sum of the remaining contributions, converted to a score
-  // as in model.cc.
+  // Ranks the suspects without the features that are switched off. The remaining contributions are added, and the sum
+  // is converted to a score as in model.cc.
   var suspects = document.getElementById('suspects');
   if (suspects) {
     var rows = Array.prototype.map.call(suspects.tBodies[0].rows, function(row) {
@@ -65,7 +65,7 @@
     return el;
   }
 
-  // Marks store their positions as shares of the plot; `plot` is its current width.
+  // The positions of marks are stored as shares of the plot. `plot` is the current width of the plot.
   var charts = Array.prototype.map.call(document.querySelectorAll('svg.tl'), function (svg) {
     var marks = [], axis = svg.querySelector('.axis'), top = +axis.dataset.top, bottom = +axis.dataset.bottom;
     each('.z [x], .z [x1]', function (el) {
@@ -78,7 +78,7 @@
       }
       marks.push(mark);
     }, svg);
-    // A tooltip that appears faster than the browser's.
+    // A tooltip that appears faster than that of the browser.
     each('.z title', function (title) {
       var el = title.parentNode;
       el.tip = title.textContent;
@@ -92,11 +92,11 @@
       sel: make(svg, 'rect', { 'class': 'sel', y: top, height: bottom - top }),
       from: +svg.dataset.from, to: +svg.dataset.to
     };
-    // In order of time, then from the top: the order in which arrow keys visit them.
+    // The order in which arrow keys visit the marks: by time, and at the same time from the top.
     chart.stops = marks.filter(function (m) { return m.el.tip && !m.text; }).sort(function (a, b) {
       return a.at - b.at || a.el.getAttribute('y') - b.el.getAttribute('y');
     });
-    // Most important first.
+    // The most important comes first.
     chart.bounds = marks.filter(function (m) { return m.text && m.el.parentNode.getAttribute('class') === 'bounds'; });
     chart.bounds.sort(function (a, b) { return (b.el.classList.contains('alarm') - a.el.classList.contains('alarm')) || a.at - b.at; });
     chart.bounds.forEach(function (m) { m.el.previousElementSibling.tip = m.el.tip = m.el.textContent + '\n' + m.el.tip; });
@@ -106,7 +106,7 @@
   });
   if (!charts.length) return;
 
-  // The visible part of all charts, in shares of their whole range: [at, at + 1 / zoom].
+  // The part of all charts that is visible, in shares of their whole range: [at, at + 1 / zoom].
   var at = 0, zoom = 1, pending = false;
   var from = charts[0].from, span = charts[0].to - charts[0].from;
 
@@ -122,10 +122,10 @@
   function place(chart, m) {
     var x = LEFT + (m.at - at) * zoom * chart.plot, w = m.wide * zoom * chart.plot, far = 400;
     var shown = x + w > LEFT - far && x < LEFT + chart.plot + far;
-    // first, because hidden elements have no length
+    // do this first, because hidden elements have no length
     if (shown !== m.shown) m.el.style.display = (m.shown = shown) ? '' : 'none';
     if (shown) {
-      // Far outside the visible part, coordinates lose precision.
+      // Far outside the visible part, coordinates would lose precision.
       if (m.wide && x < LEFT - far) { w -= LEFT - far - x; x = LEFT - far; }
       if (m.line) { m.el.setAttribute('x1', x.toFixed(2)); m.el.setAttribute('x2', x.toFixed(2)); } else m.el.setAttribute('x', x.toFixed(2));
       if (m.wide) m.el.setAttribute('width', Math.max(1, Math.min(w, chart.plot + 2 * far)).toFixed(2));
@@ -133,7 +133,7 @@
     }
   }
 
-  // Puts a label on the side of its mark where there is space.
+  // Puts a label on that side of its mark on which there is space.
   function turn(chart, m, x) {
     if (m.length === undefined) m.length = m.el.getComputedTextLength();
     var before = x - m.gap - m.length >= LEFT, after = x + m.gap + m.length <= LEFT + chart.plot + 8;
@@ -143,7 +143,8 @@
     m.left = flipped ? x - m.gap - m.length : x + m.gap;
   }
 
-  // For the lines through all lanes: a label without enough space is hidden; the line's tooltip has the same text.
+  // Arranges the labels of the lines through all lanes. A label without enough space is hidden; the line's tooltip has
+  // the same text.
   function part(chart) {
     var placed = [];
     chart.bounds.forEach(function (m) {
@@ -184,13 +185,14 @@
     if (!pending) { pending = true; requestAnimationFrame(draw); }
   }
 
-  // Zooms around a moment that keeps its position.
+  // Zooms so that the given moment keeps its position.
   function scale(factor, moment) {
     var next = Math.max(1, Math.min(MOST_ZOOM, zoom * factor));
     view(moment - (moment - at) * zoom / next, next);
   }
 
-  // A narrow page shows the whole range in the available width, instead of a part of a wide one.
+  // Fits the charts to the width of the page. On a narrow page, they show the whole range in the available width, and
+  // not a part of a wide one.
   function fit(wide) {
     var changed = false;
     charts.forEach(function (chart) {
@@ -209,7 +211,7 @@
   fit(false);
   addEventListener('resize', function () { fit(false); });
 
-  // For printing: show everything, expand all sections.
+  // For printing, show everything, and expand all sections.
   var folded = [];
   addEventListener('beforeprint', function () {
     each('details:not([open])', function (el) { folded.push(el); el.open = true; });
@@ -239,12 +241,12 @@
     chart.words.hidden = false;
   }
 
-  // Moves to the next mark that the legend does not hide; scrolls it into view.
+  // Moves to the next mark that the legend does not hide, and scrolls the mark into view.
   function step(chart, by) {
     var stops = chart.stops, i = -1;
     stops.forEach(function (m, k) { if (m.el === chart.chosen) i = k; });
     if (i < 0) {
-      // Starts at the edge of the visible part.
+      // Start at the edge of the visible part.
       for (i = 0; i < stops.length && stops[i].at < at;) ++i;
       if (by > 0) --i;
     }

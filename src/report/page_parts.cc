@@ -91,9 +91,9 @@ std::string document(std::string_view over, std::string_view name, const std::st
 
 namespace {
 
-constexpr std::size_t kMarks = 3600;         // for all time lines of a page
-constexpr std::size_t kText = 600'000;       // bytes of text on them
-constexpr std::size_t kMostKeyMoments = 40;  // per time line
+constexpr std::size_t kMarks = 3600;         // most marks on all time lines of a page together
+constexpr std::size_t kText = 600'000;       // most bytes of text on these marks
+constexpr std::size_t kMostKeyMoments = 40;  // of one time line
 
 std::string legend(bool faults, bool story) {
   const auto item = [](std::string_view id, std::string_view style, std::string_view shape, std::string_view words) {
@@ -154,7 +154,7 @@ Stretch widened(const Stretch& stretch, double share) {
 
 namespace {
 
-// The range that contains the moments which explain the panel, because most of a long window is irrelevant.
+// The range that contains the moments which explain the panel. It is shown because most of a long window is irrelevant.
 Stretch focus_of(const Panel& panel) {
   Stretch stretch{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
   for (const Moment& moment : panel.moments)
@@ -163,7 +163,8 @@ Stretch focus_of(const Panel& panel) {
   return stretch.from_ns <= stretch.to_ns ? stretch : extent(panel);
 }
 
-// A production window may span hours and a run half a minute. Events far from both ranges are counted instead of drawn.
+// The range that all panels show. A window from production may span hours, and a run half a minute, so events far from
+// both ranges are counted instead of drawn.
 Stretch common_stretch(const std::vector<Panel>& panels) {
   Stretch focus = focus_of(panels.front());
   Stretch whole = extent(panels.front());
@@ -213,7 +214,7 @@ std::string timeline_section(const std::vector<Panel>& panels, const PageContext
     ++options.number;
     out += fmt::format("<h3>{}</h3>\n", cell(panel.title));
     if (!panel.note.empty()) out += fmt::format("<p class=\"note small\">{}</p>\n", cell(panel.note));
-    // The text of the selected mark is shown below the chart.
+    // The text of a selected mark is shown below the chart.
     out += "<div class=\"chart\"><div class=\"scroll\">" + timeline_svg(panel, options) +
            "</div>\n<pre class=\"words\" aria-live=\"polite\" hidden></pre></div>\n" + key_table(panel, options);
   }
@@ -259,7 +260,7 @@ Panel run_panel(const schedule::Schedule& schedule, const schedule::RunResult& r
     }
   }
   for (const schedule::OrderOutcome& one : run.order) {
-    if (!one.came || one.kind == "fault") continue;  // faults are already shown
+    if (!one.came || one.kind == "fault") continue;  // faults are shown already
     const schedule::Event* event = schedule.find_event(one.name);
     if (event == nullptr) {
       panel.boundaries.push_back({one.ns, fmt::format("step {}", one.name), false});

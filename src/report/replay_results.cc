@@ -41,7 +41,7 @@ std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome
                      fault.kind == schedule::FaultKind::syscall ? fault.count : fault.before_count);
 }
 
-// Libraries through which the calls of every program pass.
+// True for libraries through which the calls of every program pass.
 bool is_plumbing(const schedule::Frame& frame) {
   const auto name = frame.module.substr(frame.module.rfind('/') + 1);
   for (const char* one : {"libc.so", "libc-", "libpthread", "ld-linux", "ld-musl", "libstdc++.so", "libgcc_s.so",
@@ -81,7 +81,7 @@ Json stack_of_run(const std::string& fault, const schedule::Stack& stack, int ru
           {"incomplete", text_or_null(stack.incomplete)}};
 }
 
-// For each fault, the stacks of the first run that has any.
+// For each fault, the stacks from the first run that has any.
 Json stacks_json(const ReplayReport& report) {
   Json stacks = Json::array();
   for (const schedule::Fault& fault : report.schedule.faults) {
@@ -171,7 +171,7 @@ std::vector<FaultCount> ReplayReport::faults() const {
     for (const RunResult& run : runs) {
       const auto outcome = std::find_if(run.faults.begin(), run.faults.end(),
                                         [&](const schedule::FaultOutcome& o) { return o.id == fault.id; });
-      if (outcome == run.faults.end()) count.why_not = run.reason;  // the run ended before faults were armed
+      if (outcome == run.faults.end()) count.why_not = run.reason;  // the run ended before the faults were armed
       else if (!outcome->fired) count.why_not = report::why_not(*outcome);
       else ++count.fired;
       if (outcome == run.faults.end() || !outcome->fired) continue;
@@ -185,12 +185,12 @@ std::vector<FaultCount> ReplayReport::faults() const {
 
 namespace {
 
-// Events and steps of the schedule's order, over all runs.
+// How often an event or step of the schedule's order happened, over all runs.
 struct NameCount {
   std::string name, kind;
   int runs = 0, came = 0;
-  int held = 0;         // runs in which it was held until its turn
-  std::string why_not;  // of the last run in which it did not happen
+  int held = 0;         // number of runs in which the event was held until its turn
+  std::string why_not;  // the reason in the last run in which it did not happen
 };
 
 std::vector<NameCount> names_of_order(const ReplayReport& report) {
@@ -291,7 +291,8 @@ Json replay_object(const ReplayReport& report) {
 
 std::string replay_json(const ReplayReport& report) { return json_line(replay_object(report)); }
 
-// What to do when `--expect fixed` could not decide because a fault was never effective; "" otherwise.
+// If `--expect fixed` could not decide because a fault was never effective: what the user can do about this. Otherwise
+// "".
 std::string advice_on_fix(const ReplayReport& report) {
   if (!report.expect_fixed || report.verdict != Verdict::inconclusive) return "";
   const std::vector<FaultCount> counts = report.faults();
@@ -331,7 +332,7 @@ std::string replay_text(const ReplayReport& report) {
     for (const std::string& what : report.unchecked) out += fmt::format("not checked: {}\n", printable(what));
   if (!report.backend.empty()) out += fmt::format("syscall faults by: {}\n", report.backend);
   out += advice_on_fix(report);
-  // Show one run in full: the last one with an unwanted outcome, because it needs an explanation.
+  // Show one run in full: the last one whose outcome was not wanted, because it needs an explanation.
   const RunResult* shown = nullptr;
   for (const RunResult& run : report.runs)
     if (shown == nullptr || mark_of(report.expect_fixed, run.verdict)[0] != '+' ||
@@ -382,7 +383,7 @@ std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const RunRe
     rows.push_back({Kind::fault, outcome.id, "", "", "", "", ""});
     for (std::size_t i = 0; i < outcome.conditions.size(); ++i) {
       const schedule::ConditionOutcome& condition = outcome.conditions[i];
-      // For conditions on time there is nothing to count.
+      // A condition on time counts nothing.
       const bool counted = i >= fault->when.size() || fault->when[i].kind != schedule::ConditionKind::elapsed;
       rows.push_back({Kind::condition, fmt::format("{}. {}", i + 1, condition.words),
                       condition.met ? since_workload(condition.met_ns) : "never", condition.node,

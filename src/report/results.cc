@@ -13,7 +13,7 @@
 namespace rose::report {
 namespace {
 
-constexpr std::size_t kShownTried = 20;  // in text form
+constexpr std::size_t kShownTried = 20;  // in the text form
 
 Json faults_json(const schedule::Schedule& schedule) {
   Json faults = Json::array();
@@ -82,7 +82,7 @@ std::string plan_json(const diagnose::Plan& plan, const std::vector<PlanFile>& f
 
 namespace {
 
-// A warning may also be among the notes; it is printed only once.
+// The remarks on the plan. A warning may also be among the notes; then it is printed only once.
 std::string remarks(const diagnose::Plan& plan) {
   std::string out;
   for (const std::string& warning : plan.warnings) out += fmt::format("warning: {}\n", printable(warning));

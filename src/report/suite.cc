@@ -30,7 +30,7 @@ constexpr const char* outcome_name(Outcome outcome) {
 
 std::string reason_of(const SuiteEntry& entry) { return entry.error ? entry.error->message : entry.report.reason; }
 
-// A <testsuite> element and its counts.
+// A <testsuite> element, and how many test cases of each kind it contains.
 struct Counted {
   std::string element;
   int tests = 0, failures = 0, errors = 0, skipped = 0;
@@ -129,7 +129,8 @@ std::string junit_of(const std::vector<SuiteEntry>& entries, std::string_view na
                      counts_of(all, name), all.element);
 }
 
-// A description must not contain a newline or an unescaped '#', which starts a directive.
+// Makes a text safe for a description: a description must not contain a newline, nor an unescaped '#', which starts a
+// directive.
 std::string tap_text(std::string_view text) { return replaced(replaced(printable(text), "\\", "\\\\"), "#", "\\#"); }
 
 std::string yaml_string(std::string_view text) { return fmt::format("'{}'", replaced(printable(text), "'", "''")); }
@@ -151,7 +152,7 @@ std::string tap_of(const std::vector<SuiteEntry>& entries) {
   return out;
 }
 
-// The single schedule of a plain `rose replay`, under the name of the deployment.
+// The suite for a plain `rose replay`: its single schedule, with the name of the deployment.
 std::vector<SuiteEntry> alone(const ReplayReport& report) {
   return {{report.name.empty() ? "rose" : report.name, report, std::nullopt}};
 }

@@ -1,4 +1,4 @@
-// Replays as tests, for one or many schedules: as text, as JSON (--json) and for test tools (JUnit, TAP).
+// Shows replays as tests, for one or many schedules: as text, as JSON (--json), and for test tools (JUnit, TAP).
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@ namespace rose::report {
 
 enum class Outcome {
   passed,
-  flaky,  // quarantined: reported but not a failure
+  flaky,  // quarantined, so it is reported but is no failure
   inconclusive,
   failed,
-  broken,  // its runs could not be made
+  broken,  // the runs could not be made
 };
 
 struct SuiteEntry {
   std::string name;
-  ReplayReport report;  // paths and schedule are set even if it is broken
+  ReplayReport report;  // the paths and the schedule are set even if the entry is broken
   std::optional<Error> error;
 
   [[nodiscard]] Outcome outcome() const;
@@ -34,26 +34,28 @@ struct SuiteReport {
   double seconds = 0;
 
   [[nodiscard]] int count(Outcome outcome) const;
-  // A single failure fails the suite; otherwise an undecided entry makes it inconclusive.
+  // If one entry failed, the suite failed. Otherwise, if one is undecided, the suite is inconclusive.
   [[nodiscard]] schedule::Verdict verdict() const;
-  // 0 if all passed or are flaky; otherwise the first that applies: 70, 3, 2 (broken), 1 (failed), 4 (inconclusive).
+  // 0 if all entries passed or are flaky. Otherwise the first of these that applies to an entry: 70, 3, 2 (broken), 1
+  // (failed), 4 (inconclusive).
   [[nodiscard]] int exit_code() const;
 };
 
 [[nodiscard]] std::string suite_json(const SuiteReport& report);
-// One line for each test, details for those that did not pass, and a final line.
+// Prints one line for each test, details for those that did not pass, and a final line.
 [[nodiscard]] std::string suite_text(const SuiteReport& report);
 
-// A test suite per schedule, with one test case for the schedule, which decides, and one per run. A run with an
-// unwanted outcome is a failure only if the schedule fails.
+// Prints one test suite for each schedule. It has one test case for the schedule, which decides, and one for each run.
+// A run with an unwanted outcome is a failure only if the schedule fails.
 [[nodiscard]] std::string replay_junit(const ReplayReport& report);
 [[nodiscard]] std::string suite_junit(const SuiteReport& report);
 
-// Test Anything Protocol, version 14, one line each. Flaky tests are marked TODO, which does not count as a failure.
+// Prints the Test Anything Protocol, version 14, with one line for each test. Flaky tests are marked TODO, which does
+// not count as a failure.
 [[nodiscard]] std::string replay_tap(const ReplayReport& report);
 [[nodiscard]] std::string suite_tap(const SuiteReport& report);
 
-// What replay_json() prints.
+// The object that replay_json() prints.
 [[nodiscard]] Json replay_object(const ReplayReport& report);
 
 }  // namespace rose::report

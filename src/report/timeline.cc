@@ -22,11 +22,11 @@ using trace::ProcessState;
 
 namespace {
 
-// Sizes in units of the SVG's view box. The page's script uses the values of kLeft and kPlot too (page.js).
+// Sizes in units of the SVG's view box. The script of the page also uses the values of kLeft and kPlot (page.js).
 constexpr double kWidth = 1200;
 constexpr double kLeft = 150;
 constexpr double kPlot = 1040;
-constexpr double kTick = 1.6;  // width of an instant
+constexpr double kTick = 1.6;  // width of the mark of an instant
 constexpr double kRow = 17;
 constexpr double kLaneGap = 6;
 constexpr double kLetter = 6.1;  // average width of a character in a label
@@ -66,14 +66,14 @@ std::int64_t duration_of(const Event& e) {
              : 0;
 }
 
-// 12345 -> "12,345"
+// Groups the digits: 12345 becomes "12,345".
 std::string grouped(std::uint64_t n) {
   std::string digits = std::to_string(n);
   for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
   return digits;
 }
 
-// Events with equal keys are combined when they share a mark.
+// Events that share a mark are combined if these keys are equal.
 std::uint64_t kind_key(const Event& e, std::size_t source) {
   std::uint64_t hash = 1469598103934665603ULL;
   const auto mix = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
@@ -91,10 +91,10 @@ struct Reference {
   std::uint32_t index = 0;
 };
 
-// Events of one lane and row that share a mark.
+// The events of one lane and row that share a mark.
 struct Cell {
   std::uint32_t first = 0;  // index in the group's events
-  std::uint32_t last = 0;   // inclusive
+  std::uint32_t last = 0;   // index of the last event
   std::int64_t begin_ns = 0, end_ns = 0;
 };
 
@@ -103,7 +103,7 @@ struct Group {
   std::vector<Cell> cells;
 };
 
-// Arranges labelled items in rows so that labels do not overlap.
+// Arranges items with labels in rows, so that labels do not overlap.
 class Shelf {
  public:
   explicit Shelf(std::size_t most) : most_(most) {}
@@ -140,7 +140,7 @@ struct PlacedMoment {
   const Moment* moment = nullptr;
   std::size_t lane = 0;
   std::size_t row = 0;
-  bool flipped = false;  // its label is to the left of it
+  bool flipped = false;  // the label is to the left of the item
 };
 
 class Drawing {
@@ -186,7 +186,7 @@ class Drawing {
   std::size_t lane(const std::string& name) {
     if (const auto known = lane_of_.find(name); known != lane_of_.end()) return known->second;
     if (lanes_.size() >= kMostLanes) {
-      // Clusters are rarely that large, but a hostile dump may name a million nodes.
+      // Deployments are rarely that large, but a hostile dump may name a million nodes.
       if (lanes_.size() == kMostLanes) lanes_.emplace_back();
       ++other_nodes_;
       lanes_.back().name = fmt::format("{} more", grouped(other_nodes_));
@@ -233,7 +233,7 @@ class Drawing {
 
   // Reducing the number of marks
 
-  // Processes and silences are few and matter most, so they keep their marks if there are many calls.
+  // There are few processes and silences, and they matter most, so they keep their marks even if there are many calls.
   void thin() {
     const std::size_t quarter = options_.marks / 4;
     thin({kProcess, kSilence}, quarter);
@@ -274,7 +274,7 @@ class Drawing {
     return count;
   }
 
-  // `bins` 0: one cell per event.
+  // If `bins` is 0, there is one cell for each event.
   void cells(std::initializer_list<Row> rows, int bins) {
     for (Lane& one : lanes_)
       for (const Row row : rows) {
@@ -356,7 +356,8 @@ class Drawing {
         any = true;
       }
       if (!any) y += kRow;
-      if (one.events > 0) y = std::max(y, one.top + kLaneGap / 2 + 2 * kRow - 4);  // room for the count below the name
+      // leaves room for the count below the name
+      if (one.events > 0) y = std::max(y, one.top + kLaneGap / 2 + 2 * kRow - 4);
       y += kLaneGap / 2;
     }
     bottom_ = std::max(y, top_ + kRow);
@@ -405,7 +406,7 @@ class Drawing {
       if (e.tid != 0 || e.pid != 0)
         text += fmt::format("\npid {}{}", e.pid, e.tid != 0 && e.tid != e.pid ? fmt::format(" tid {}", e.tid) : "");
     } else {
-      // count; index of the first one
+      // number of events of a kind, and index of the first one
       std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint32_t>> kinds;
       std::uint64_t all = 0;
       for (std::uint32_t i = cell.first; i <= cell.last; ++i) {
@@ -489,7 +490,7 @@ class Drawing {
 
   void axis() {
     out_ += fmt::format("<g class=\"axis\" data-top=\"{:.1f}\" data-bottom=\"{:.1f}\">", top_, bottom_);
-    // About ten ticks at round times. The script redraws them when the view changes.
+    // Draw about ten ticks at round times. The script draws them again when the view changes.
     const double length = seconds(stretch_.length());
     double step = std::pow(10.0, std::floor(std::log10(length / 10)));
     for (const double factor : {2.0, 2.5, 2.0})
@@ -587,7 +588,7 @@ class Drawing {
                         (worst.flags & trace::kMain) == 0 ? " opacity=\".55\"" : "", title);
   }
 
-  // Helper processes start and end often; the node's main process matters.
+  // Helper processes start and end often, so the node's main process matters more.
   static std::string_view injected_style(std::string_view ours, bool helper) {
     if (!helper) return ours;
     return ours.empty() ? " class=\"helper\"" : " class=\"inj helper\"";
@@ -697,7 +698,7 @@ Stretch extent(const Panel& panel) {
 
 namespace {
 
-// 0: not a key moment. Helper processes are not, because they start and end often.
+// 0 means that the event is no key moment. Helper processes are none, because they start and end often.
 int key_rank(const Event& e) {
   if (e.type == EventType::nd) return 3;
   if (e.type != EventType::ps) return 0;
@@ -724,7 +725,7 @@ std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& op
     all.push_back({boundary.at_ns, "", boundary.alarm ? "oracle" : "workload", boundary.label});
   left_out = all.size() > most ? all.size() - most : 0;
   all.resize(std::min(all.size(), most));
-  // Ends and pauses first, then starts, then silences, so that many of one kind do not displace the others.
+  // First take ends and pauses, then starts, then silences, so that many events of one kind do not displace the others.
   for (int rank = 1; rank <= 3; ++rank)
     for (const Source& source : panel.sources) {
       std::map<trace::StringId, std::string> names;

@@ -1,4 +1,4 @@
-// The functions that programs call (rose_rr.h). The environment selects whether they do nothing, record or replay.
+// The functions that programs call (rose_rr.h). Environment variables decide whether they do nothing, record or replay.
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -31,14 +31,15 @@ int rose_rr_mode_ = 0;
 namespace rose::rr {
 namespace {
 
-// Values of rose_rr_mode_. The file is opened by the first call and not earlier, because a daemon may fork before that.
+// Values of rose_rr_mode_. The first call opens the file. It is not opened earlier, because a daemon may fork before
+// that.
 enum Mode : int { off = 0, undecided = 1, recording = 2, replaying = 3 };
 
 constinit Ring ring;
 constinit Play play;
 pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
 std::atomic<std::uint64_t> last_checkpoint = UINT64_MAX;
-char folder_at_start[4096];  // the folder for relative names, because the program may change its directory
+char folder_at_start[4096];  // relative names refer to this folder, because the program may change its directory
 
 void warn(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void warn(const char* format, ...) {
@@ -70,7 +71,7 @@ std::uint64_t window_bytes(const char* text) {
   return ring_bytes;
 }
 
-// The number that stands for %n in `name`, between `before` and `behind`; 0 if there is none.
+// The number in `name` at the place of %n, that is, between `before` and `behind`. 0 if there is none.
 unsigned long number_in(const char* name, std::string_view before, std::string_view behind) {
   const std::string_view text(name);
   if (text.size() <= before.size() + behind.size() || std::memcmp(name, before.data(), before.size()) != 0 ||
@@ -109,7 +110,7 @@ class Folder {
   int fd_;
 };
 
-// Replaces %p and %n in `given` and opens that file.
+// Replaces %p and %n in `given`, and opens the file of that name.
 bool open_recording(const char* given) {
   char path[4096], why[256] = "";
   std::size_t at = 0, number_at = SIZE_MAX, slash = SIZE_MAX;
@@ -196,14 +197,15 @@ bool open_recording(const char* given) {
   return false;
 }
 
-// In the recorded order, a crash comes after everything that other threads had recorded, so wait for that.
+// In the recorded order, a crash comes after everything that other threads had recorded before it, so wait until that
+// was replayed.
 void before_death(int signal) {
   play.wait_before_death();
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
-  // Ends the process by this signal, with the default action. SIGSEGV and the like, and the signal of abort(), would
-  // also recur when the handler returns, but a signal that was sent would not.
+  // End the process by this signal, with the default action. It is not enough to return: SIGSEGV and the like, and the
+  // signal of abort(), would then occur again, but not a signal that was sent.
   ::raise(signal);
 }
 
@@ -267,7 +269,7 @@ __attribute__((constructor)) void loaded() {
   set_mode(undecided);
 }
 
-// Called when exit() runs or the library is unloaded.
+// Called when exit() runs, or when the library is unloaded.
 __attribute__((destructor)) void unloading() {
   const Mode mode = mode_now();
   if (mode == recording) ring.append(Kind::end, 0, {"exit", 4}, {nullptr, 0});
@@ -275,7 +277,7 @@ __attribute__((destructor)) void unloading() {
   set_mode(off);
 }
 
-// The program chooses the keys. An invalid key is a bug of the program, but no reason to end it.
+// The program chooses the keys. An invalid key is a bug of the program, but no reason to end the program.
 std::string_view checked(const char* key) {
   const std::size_t length = key == nullptr ? 0 : ::strnlen(key, kMostKey + 1);
   if (length != 0 && length <= kMostKey) return {key, length};
@@ -344,7 +346,7 @@ ROSE_RR_API int rose_rr_checkpoint_due(const char* key) {
   const Mode mode = now();
   if (mode == replaying) return play.checkpoint_due(checked(key)) ? 1 : 0;
   if (mode != recording) return 0;
-  // A checkpoint is due after a quarter of the window at the latest, so that one of the last three remains, however
+  // A checkpoint is due at the latest after a quarter of the window, so that one of the last three remains, however
   // much of the window is overwritten.
   const std::uint64_t last = last_checkpoint.load(std::memory_order_relaxed);
   return last == UINT64_MAX || ring.reserved() - last > ring.bytes() / 4 ? 1 : 0;

@@ -1,5 +1,5 @@
-// The result of a replay, in a page that the replayed process maps (ROSE_RR_OUTCOME) and `rose replay` reads. It
-// therefore survives a crash of the process. Strings end with NUL.
+// The result of a replay. It is in a page that the replayed process maps (ROSE_RR_OUTCOME) and that `rose replay`
+// reads, so it remains if the process crashes. Strings end with NUL.
 #pragma once
 
 #include <atomic>
@@ -18,9 +18,9 @@ struct Outcome {
   std::atomic<std::uint64_t> taken;
   std::uint64_t total;
   std::uint64_t position;  // position in the recording, in bytes, of the record that was not reached
-  char key[256];           // its key
+  char key[256];           // the key of that record
   char expected[512], got[512];
-  char message[512];  // refused: why
+  char message[512];  // if refused: the reason
 };
 static_assert(sizeof(Outcome) <= 4096);
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <ctime>
 
-// Undefine the macros here, because they are meant for callers outside the library.
+// Undefine this macro, because the macros are meant for callers outside the library.
 #undef rose_rr_replaying
 
 namespace rose::rr {
@@ -36,7 +36,7 @@ std::uint64_t self() {
 }
 thread_local std::size_t last_taken = SIZE_MAX;  // index of the last record that this thread has taken
 
-// Makes a key printable, because it may contain any bytes.
+// Makes a key printable, because a key may contain any bytes.
 void put_key(char* to, std::size_t room, std::string_view key) {
   std::size_t at = 0;
   for (const char c : key) {
@@ -53,7 +53,8 @@ bool fits(std::string_view pattern, std::string_view key) {
   return key.size() >= pattern.size() && std::memcmp(key.data(), pattern.data(), pattern.size()) == 0;
 }
 
-// Writes out the program's buffered output. A stream that another thread has locked, possibly forever, is skipped.
+// Writes out the program's buffered output. A stream that another thread has locked is skipped, because it may be
+// locked forever.
 void flush_output() {
   for (std::FILE* stream : {stdout, stderr}) {
     if (::ftrylockfile(stream) != 0) continue;
@@ -62,7 +63,7 @@ void flush_output() {
   }
 }
 
-// CPU time of all threads of the process.
+// The CPU time of all threads of the process.
 std::int64_t cpu_ms() {
   timespec used{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -113,7 +114,8 @@ void Play::claim(const char* path) {
   if (fd >= 0) ::close(fd);
   if (page == MAP_FAILED) refuse(path, "ROSE_RR_OUTCOME is not a page for the outcome; 'rose replay' sets it");
   auto* outcome = static_cast<Outcome*>(page);
-  // A debugger may start the program again. Programs that the replayed program starts are not part of the recording.
+  // A debugger may start the program again. A program that the replayed program starts, however, is not part of the
+  // recording.
   std::uint32_t before = 0;
   const auto own = static_cast<std::uint32_t>(::getpid());
   while (!outcome->pid.compare_exchange_strong(before, own)) {
@@ -190,7 +192,7 @@ bool Play::load(Reading& reading) {
   }
   must_restore_ = facts.overwritten;
   if (facts.overwritten && count_ == 0) return false;
-  // Go through the records from the end, to find the next record of each thread.
+  // Go through the records from the end to the beginning, to find the next record of the same thread for each of them.
   std::size_t slots = 16;
   while (slots < 2 * count_) slots *= 2;
   struct Seen {
@@ -210,7 +212,8 @@ bool Play::load(Reading& reading) {
 }
 
 bool Play::start_thread(void* (*run)(void*), void* argument) {
-  // Block all signals in the new thread, because the program's signals must be delivered to its own threads.
+  // Block all signals in the new thread, because signals for the program must be delivered to the program's own
+  // threads.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -221,7 +224,7 @@ bool Play::start_thread(void* (*run)(void*), void* argument) {
   return started;
 }
 
-// The order of records. The functions below must be called with the lock held, unless they take it themselves.
+// The order of records. The functions below must be called with the lock held, unless they take the lock themselves.
 
 void Play::expect_text(char* text, std::size_t room) const {
   const std::size_t next = next_;
@@ -250,7 +253,7 @@ void Play::diverge(const char* expected, const char* got) {
   out.state.store(State::diverged);
   std::fprintf(stderr, "rose-rr: diverged at record %zu of %zu: expected %s, got %s\n", next + 1, count_, expected,
                got);
-  rose_rr_diverged();  // a hook for breakpoints
+  rose_rr_diverged();  // a place for a breakpoint
   flush_output();
   ::_exit(1);
 }
@@ -270,8 +273,8 @@ void Play::advance() {
   dispatch();
 }
 
-// Ends the replay. Called when the thread that took the last record calls the library again or returns from its
-// reproducer: it has then processed that record.
+// Ends the replay. Called when the thread that took the last record calls the library again, or returns from its
+// reproducer, because that thread has then processed the record.
 void Play::finish() {
   if (finishing_) return;
   finishing_ = true;
@@ -352,7 +355,7 @@ void Play::compare(Kind kind, std::string_view key, const void* data, std::size_
     const char* now = static_cast<const char*>(data);
     std::size_t differs = 0;
     while (differs < size && differs < record.data.size() && record.data[differs] == now[differs]) ++differs;
-    // Shows a text from the first differing byte on.
+    // Copies a text from the first differing byte on.
     const auto some = [&](char* text, std::size_t room, std::string_view bytes) {
       std::size_t at = static_cast<std::size_t>(std::snprintf(text, room, "%s '%s' of %zu bytes, from byte %zu on",
                                                               kind_name(kind), quoted, bytes.size(), differs));
@@ -419,7 +422,7 @@ void Play::dispatch(bool at_once) {
   for (Worker* worker = workers_; worker != nullptr; worker = worker->next) {
     if (!worker->busy) free = worker;
     else if (records_[worker->item].key == records_[next].key && !at_once)
-      return;  // the message is delivered when the earlier call returns
+      return;  // the message will be delivered when the earlier call returns
   }
   if (free == nullptr) {
     char got[200];
@@ -507,8 +510,8 @@ void Play::wait_before_death() {
   }
 }
 
-// Patience is measured in ticks in which this thread ran but the process used no CPU time. Thus a process that
-// computes, or that a debugger has stopped, is not considered stuck.
+// Patience is counted in ticks in which this thread ran, but the process used no CPU time. Therefore a process that
+// computes, or that a debugger has stopped, does not count as stuck.
 void* Play::watch(void* argument) {
   Play& play = *static_cast<Play*>(argument);
   double idle = 0;
@@ -529,9 +532,9 @@ void* Play::watch(void* argument) {
     used = now_used;
     if (play.next_ != seen) idle = 0;
     else idle += (busy ? 0.1 : 1.0) * kTickMs / 1000;
-    // The function that received the last message of the key may be waiting for a lock, and the holder of that lock may
-    // be waiting for this message. That function has already written all its records, so the next message may be
-    // delivered concurrently.
+    // The function that received the last message of this key may be waiting for a lock, and the thread that holds the
+    // lock may be waiting for this message. That function has already written all its records, so the next message may
+    // be delivered concurrently.
     if (play.next_ == seen && idle >= 2.0 * kTickMs / 1000) play.dispatch(true);
     seen = play.next_;
     const bool stuck = idle >= play.patience_s_ && !play.gone_;

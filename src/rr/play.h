@@ -1,5 +1,5 @@
-// Replays a recording: supplies recorded bytes in the recorded order, delays calls that come too early, delivers
-// messages, and ends the process when it diverges from the recording.
+// Replays a recording. Supplies the recorded bytes in the recorded order, delays calls that come too early, delivers
+// messages, and ends the process when its execution differs from the recorded one.
 #pragma once
 
 #include <pthread.h>
@@ -15,9 +15,9 @@ namespace rose::rr {
 
 class Play {
  public:
-  // Ends the process with status 2 if `path` cannot be replayed.
+  // If `path` cannot be replayed, ends the process with status 2.
   void begin(const char* path, const char* outcome, double patience_s);
-  // False if another process already replays this recording. In that case, this process runs normally.
+  // False if another process already replays this recording. Then this process runs normally.
   [[nodiscard]] bool is_ours() const { return ours_; }
 
   std::size_t take(Kind kind, std::string_view key, void* data, std::size_t size, std::size_t room, bool sized);
@@ -28,8 +28,8 @@ class Play {
   bool restore(std::string_view key, const void** data, std::size_t* size);
   void at_end(void (*function)(void*), void* context);
   void end();      // rose_rr_end()
-  void exiting();  // called by exit()
-  // Called in a handler of fatal signals. Waits until everything was replayed or there is no more progress.
+  void exiting();  // called when exit() runs
+  // Called in a handler of fatal signals. Waits until everything was replayed, or until there is no more progress.
   void wait_before_death();
 
  private:
@@ -53,10 +53,11 @@ class Play {
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
   pthread_cond_t watch_ = PTHREAD_COND_INITIALIZER;
   Record* records_ = nullptr;
-  std::uint32_t* following_ = nullptr;  // index of the next record of the same recorded thread; count_: none
+  // for each record: index of the next record of the same thread; count_: there is none
+  std::uint32_t* following_ = nullptr;
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_ = 0;
-  bool ended_ = false;  // the recorded process ended on purpose, so this one will, too
+  bool ended_ = false;  // the recorded process ended on purpose, so this process will do so, too
   bool must_restore_ = false;
   bool ours_ = true;
   bool finishing_ = false, gone_ = false;

@@ -3,7 +3,7 @@
 namespace rose::rr {
 namespace {
 
-// Reads a field of the header at an offset in FileHead. It is copied, because the bytes may be misaligned.
+// Reads the field of the header at an offset in FileHead. The field is copied, because the bytes may be misaligned.
 template <typename T>
 T field(const char* bytes, std::size_t offset) {
   T value;
@@ -84,8 +84,8 @@ bool Reading::at(std::uint64_t position, Record& record) const {
     return false;
   if (head.kind < Kind::value || head.kind > Kind::end || (head.flags & ~kDigest) != 0) return false;
   if ((head.flags & kDigest) != 0 && head.data_bytes != sizeof(Digest)) return false;
-  // A hostile file may contain many headers that each require a checksum over much data. A valid file contains few such
-  // headers that do not match.
+  // A hostile file may contain many headers that each require a checksum over much data. In a valid file, there are
+  // only few headers whose checksum does not match.
   if (wasted_ > 4 * facts_.ring_bytes) return false;
   if (sum_of(reinterpret_cast<const RecordHead*>(bytes), facts_.salt) != head.sum) {
     wasted_ += head.bytes;
@@ -101,8 +101,8 @@ bool Reading::at(std::uint64_t position, Record& record) const {
   return true;
 }
 
-// The position of the first record at or after `position`, or `reserved` if there is none. A record is recognised
-// because it contains its own position.
+// The position of the first record at or after `position`. If there is none, `reserved`. A record is recognised because
+// it contains its own position.
 std::uint64_t Reading::find(std::uint64_t position) const {
   Record ignored;
   while (position < facts_.reserved && !at(position, ignored)) position += 8;
@@ -121,8 +121,9 @@ bool Reading::next(std::uint64_t& position, Record& record) const {
 }
 
 // Determines where the recording ends. A gap is a call that had not returned when the process was killed. What the call
-// waited for never happened, so the other records are replayed without it. But if the count of completed bytes shows
-// that the gap once was a complete record, the recording is damaged there, and everything behind it is ignored.
+// waited for never happened, so the other records are replayed without it. If, however, the number of completed bytes
+// shows that the gap was a complete record once, then the recording is damaged there, and everything after it is
+// ignored.
 void Reading::look() {
   const std::uint64_t segment = facts_.ring_bytes / kSegments;
   const std::uint64_t last = facts_.reserved / segment;
@@ -139,7 +140,7 @@ void Reading::look() {
       from += part;
     }
   };
-  // At the beginning there may be the end of a record whose beginning was overwritten; it counts as complete.
+  // The kept part may begin with the end of a record whose beginning was overwritten. These bytes count as complete.
   if (facts_.overwritten) count(oldest, facts_.begin);
   Record record;
   for (std::uint64_t position = facts_.begin; position < facts_.reserved;) {

@@ -1,6 +1,6 @@
-// Reads a recording: which records it contains and where it ends. The bytes may be hostile, so everything is checked
-// before it is used. Allocates no memory and opens no files, because the library also uses it inside the replayed
-// program.
+// Reads a recording: determines which records it contains, and where it ends. The bytes may be hostile, so everything
+// is checked before it is used. Allocates no memory and opens no files, because the library also uses it in the
+// replayed program.
 #pragma once
 
 #include <cstddef>
@@ -33,22 +33,23 @@ struct Facts {
   std::uint64_t records = 0;
   // number of calls that had not returned when the process was killed, as far as they left a gap
   std::uint64_t unfinished = 0;
-  // the record at `end` was complete once but cannot be read now; everything behind it is ignored
+  // the record at `end` was complete once, but cannot be read now; everything after it is ignored
   bool damaged = false;
-  bool ended = false;  // the last record shows that the process ended on purpose
+  bool ended = false;  // the last record says that the process ended on purpose
 };
 
 class Reading {
  public:
-  // `bytes`: the whole file. The ring must be mapped or copied a second time behind it, so that records that wrap
-  // around are contiguous; see span_bytes(). Returns null, or the reason why the bytes are not a recording.
+  // `bytes`: the whole file. The ring must be mapped or copied a second time after it, so that a record which continues
+  // at the beginning of the ring is contiguous; see span_bytes(). Returns null, or the reason why the bytes are no
+  // recording.
   const char* open(const char* bytes, std::uint64_t file_bytes);
   [[nodiscard]] const Facts& facts() const { return facts_; }
-  // Moves to the next record; `position` starts at `facts().begin`. Returns false if there are no more records.
+  // Moves to the next record. `position` must start at `facts().begin`. Returns false if there are no more records.
   bool next(std::uint64_t& position, Record& record) const;
 
-  // The ring size according to `head`, the first kHeadBytes of the file. Returns 0 and sets `why` if the file is not a
-  // recording or has another version.
+  // The size of the ring according to `head`, which contains the first kHeadBytes of the file. If the file is no
+  // recording or has another version, returns 0 and sets `why`.
   static std::uint64_t ring_bytes(const char* head, std::uint64_t file_bytes, const char** why);
 
  private:
@@ -56,11 +57,11 @@ class Reading {
   [[nodiscard]] std::uint64_t find(std::uint64_t position) const;
   void look();
   const char* ring_ = nullptr;
-  mutable std::uint64_t wasted_ = 0;  // bytes whose checksums did not match
+  mutable std::uint64_t wasted_ = 0;  // number of bytes whose checksums did not match
   Facts facts_;
 };
 
-// The name of a kind: "value", "lock", ...
+// The name of a kind, such as "value" or "lock".
 const char* kind_name(Kind kind);
 
 }  // namespace rose::rr

@@ -12,11 +12,11 @@
 namespace rose::rr {
 namespace {
 
-#ifndef MADV_POPULATE_WRITE  // available since Linux 5.14; older kernels refuse it
+#ifndef MADV_POPULATE_WRITE  // exists since Linux 5.14; older kernels refuse it
 constexpr int MADV_POPULATE_WRITE = 23;
 #endif
-constexpr std::uint64_t kMostPopulated = 64 << 20;  // in bytes; pages beyond that are faulted in by the first write
-// how long to wait for a thread that was stopped during a write, when the ring has wrapped around to its record
+constexpr std::uint64_t kMostPopulated = 64 << 20;  // in bytes; further pages are faulted in by the first write to them
+// How long to wait if the ring has wrapped around to a record whose writing thread was stopped during the write.
 constexpr int kPatienceMs = 5000;
 
 std::int64_t wall_now(clockid_t clock) {
@@ -56,8 +56,8 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
     errno = err;
     return false;
   }
-  ::fchmod(fd, 0600);  // sets the mode independently of the umask
-  // Allocate disk space now. If a page could not be allocated later, a write to it would cause SIGBUS.
+  ::fchmod(fd, 0600);  // sets the mode whatever the umask is
+  // Allocate disk space now. If a page could not be allocated later, a write to the page would cause SIGBUS.
   const std::uint64_t file = kHeadBytes + ring_bytes;
   if (const int err = ::posix_fallocate(fd, 0, static_cast<off_t>(file)); err != 0)
     return failed("cannot be given disk space", err, fd);
@@ -74,7 +74,7 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
     return failed("cannot be mapped", err, fd);
   }
   ::close(fd);
-  // Fault the pages in now, because page faults during operation would delay the program and involve the file system.
+  // Fault the pages in now. A page fault while the program runs would delay the program and involve the file system.
   ::madvise(base, file < kMostPopulated ? file : kMostPopulated, MADV_POPULATE_WRITE);
 
   auto* head = reinterpret_cast<FileHead*>(base);
@@ -97,8 +97,8 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
   return true;
 }
 
-// Waits until the records of the previous round in this range are complete. Otherwise their writers could overwrite the
-// new record.
+// Waits until the records of the previous round in this range are complete, because otherwise the threads that write
+// them could overwrite the new record.
 bool Ring::wait_for_room(std::uint64_t from, std::uint64_t to) const {
   for (std::uint64_t n = from / segment_; n <= (to - 1) / segment_; ++n) {
     const std::atomic<std::uint64_t>& finished = head_->finished[n % kSegments];
@@ -122,8 +122,8 @@ bool Ring::append(Kind kind, std::uint16_t flags, Part key, Part data) {
   char* at = ring_ + (position & (bytes_ - 1));
   auto* record = reinterpret_cast<RecordHead*>(at);
   std::atomic_ref<std::uint32_t> sum(record->sum);
-  // Clear the checksum first, so that an incomplete record has no checksum, not even an old one. If the thread is
-  // killed, its stores are visible in program order.
+  // Clear the checksum first, so that an incomplete record has no checksum, not even that of an old record. If the
+  // thread is killed, its stores are visible in the order of the program.
   sum.store(0, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   record->bytes = static_cast<std::uint32_t>(bytes);

@@ -1,4 +1,4 @@
-// rose_rr.h for C++17 and later: the same, with types. Header only.
+// The functions of rose_rr.h with types, for C++17 and later. Header only.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ inline void record(const char* key, std::string& bytes) {
   if (replaying()) bytes.resize(rose_rr_lock(key));
   rose_rr_record_sized(key, bytes.data(), bytes.size(), bytes.size());
 }
-// Calls `make()` unless replaying: auto seed = recorded("seed", [] { return std::random_device{}(); });
+// The result of make(), which is not called in a replay: auto seed = recorded("seed", [] { return std::random_device{}(); });
 template <typename Make>
 auto recorded(const char* key, Make make) -> decltype(make()) {
   decltype(make()) value{};
@@ -44,7 +44,7 @@ void lock_in_order(const char* key, Lock& lock) {
   rose_rr_locked(key);
 }
 
-// `function` exists as long as the process. Its arguments are the key and the recorded bytes.
+// `function` is kept as long as the process exists. Its arguments are the key and the recorded bytes.
 inline void reproducer(const char* key, std::function<void(std::string_view, std::string_view)> function) {
   using Function = std::function<void(std::string_view, std::string_view)>;
   if (!replaying()) return;

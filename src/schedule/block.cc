@@ -1,4 +1,4 @@
-// Block faults (a thread waits at a location): reads and writes their keys and describes them.
+// Block faults, in which a thread waits at a location: reads and writes their keys, and describes them.
 #include "base/text.h"
 #include "schedule/kinds.h"
 
@@ -22,7 +22,7 @@ void read_block(toml::Table& table, Fault& fault, const std::function<void(toml:
     }
     if (!function && !at->has("syscall")) {
       for (const std::string_view key : {"function", "syscall", "count"}) at->get(key);
-      at->finish();  // report a misspelt key first: it is the likelier reason
+      at->finish();  // reports a misspelt key first, because that is the likelier reason
       table.problems().add_missing(at->place(), fmt::format("{}: one of 'function', 'syscall' is missing", at->path()));
       return;
     }
@@ -32,7 +32,7 @@ void read_block(toml::Table& table, Fault& fault, const std::function<void(toml:
     } else {
       read_call(*at, fault.call);
     }
-    // `count` stands inside `at`, as it does inside `before` and conditions.
+    // `count` is inside `at`, as it is inside `before` and conditions.
     counted = at->integer("count", fault.count, 1, kMostThreads);
     at->finish();
   }

@@ -1,4 +1,4 @@
-// Checks of the schedule as a whole: unique ids, and that the order and every `after` can be satisfied.
+// Checks the schedule as a whole: ids must be unique, and it must be possible to satisfy the order and every `after`.
 #include <unordered_map>
 #include <unordered_set>
 
@@ -27,7 +27,7 @@ void Reader::read_order(toml::Place place) {
   else problems_.add(place, fmt::format("order: {}", names.error().message), names.error().hint);
 }
 
-// Adds to each fault's `after` what the order puts before it.
+// Adds to the `after` of each fault what precedes the fault in the order.
 void Reader::follow_order() {
   for (const OrderedName& name : order_) {
     const auto fault = std::find_if(schedule_.faults.begin(), schedule_.faults.end(),
@@ -40,7 +40,7 @@ void Reader::follow_order() {
   }
 }
 
-// Names that are neither events nor faults are steps of the workload.
+// Checks the names in the order. A name that is neither an event nor a fault is a step of the workload.
 void Reader::check_order(toml::Place place) {
   const auto ordered = [&](const std::string& name) {
     return std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
@@ -56,7 +56,7 @@ void Reader::check_order(toml::Place place) {
     return;
   }
   if (order_.empty()) return;
-  // A fault missing from the order and a step with almost the same name suggest a typing error.
+  // If the order lacks a fault, and has a step with almost the same name, this is probably a typing error.
   std::vector<std::string> left_out;
   for (const Fault& fault : schedule_.faults)
     if (!ordered(fault.id)) left_out.push_back(fault.id);
@@ -69,7 +69,7 @@ void Reader::check_order(toml::Place place) {
       return;
     }
   }
-  // The dependencies from `after` and from the order.
+  // The dependencies that come from `after`, and those that come from the order.
   std::unordered_map<std::string, std::vector<std::string>> before;
   for (const Fault& fault : schedule_.faults) before[fault.id] = fault.after;
   for (const OrderedName& name : order_) {
@@ -85,7 +85,7 @@ void Reader::check_order(toml::Place place) {
   for (const Event& event : schedule_.events) {
     if (!before.contains(event.name)) before[event.name];
   }
-  // Remove names whose dependencies have all been removed (topological sort). What remains is a cycle.
+  // Remove names whose dependencies have all been removed (topological sort). The names that remain contain a cycle.
   std::unordered_map<std::string, std::size_t> left;
   for (const auto& [name, list] : before)
     for (const std::string& early : list) {
@@ -151,7 +151,7 @@ void Reader::check_after() {
 }
 
 void Reader::check_cycles() {
-  // Depth first without recursion, because a chain may be as long as the schedule.
+  // Searches depth first, without recursion, because a chain may be as long as the schedule.
   const std::vector<Fault>& faults = schedule_.faults;
   std::unordered_map<std::string_view, std::size_t> index;
   for (std::size_t i = 0; i < faults.size(); ++i) index.emplace(faults[i].id, i);
@@ -174,7 +174,7 @@ void Reader::check_cycles() {
       }
       const std::size_t place = stack.back().next++;
       const auto known = index.find(faults[here].after[place]);
-      if (known == index.end()) continue;  // an event, which depends on no fault
+      if (known == index.end()) continue;  // it is an event, which depends on no fault
       const std::size_t other = known->second;
       if (states[other] == State::open) {
         std::string circle;

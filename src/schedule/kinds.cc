@@ -13,12 +13,12 @@ namespace {
 
 using toml::literal;
 
-constexpr std::int64_t kLeastDelay = 1'000;  // in ns; shorter delays are not measurable
+constexpr std::int64_t kLeastDelay = 1'000;  // in ns; shorter delays cannot be measured
 constexpr std::int64_t kMostDelay = 600 * kSecond;
 constexpr std::int64_t kMostPackets = 1'000'000'000;
 constexpr double kLeastDrift = 0.01;
 constexpr double kMostDrift = 100;
-constexpr std::size_t kMostPayload = 64;  // the space in bpf/inject.h
+constexpr std::size_t kMostPayload = 64;  // the size of the field in bpf/inject.h
 constexpr std::uint64_t kLeastRate = 1'000;
 constexpr std::uint64_t kMostRate = 100'000'000'000;
 
@@ -28,7 +28,7 @@ struct RateUnit {
 };
 constexpr RateUnit kRateUnits[] = {{"gbit", 1e9}, {"mbit", 1e6}, {"kbit", 1e3}, {"bit", 1}};
 
-// "10mbit" gives 10'000'000; 0 if the text is not a rate.
+// Parses a rate: "10mbit" gives 10'000'000. 0 if the text is no rate.
 std::uint64_t parse_rate(std::string_view text) {
   for (const RateUnit& unit : kRateUnits) {
     if (!text.ends_with(unit.name)) continue;
@@ -59,7 +59,7 @@ std::string hex_text(std::string_view bytes) {
   return text;
 }
 
-// "00 ff" gives two bytes; empty if the text does not consist of pairs of hexadecimal digits.
+// Parses pairs of hexadecimal digits: "00 ff" gives two bytes. Empty if the text is anything else.
 std::string parse_hex(std::string_view text) {
   std::string bytes;
   std::string digits;
@@ -97,7 +97,7 @@ void read_payload(toml::Table& table, std::string& payload) {
   else payload = std::move(bytes);
 }
 
-// A duration with a resolution of a microsecond.
+// Reads a duration with a resolution of a microsecond.
 void read_delay(toml::Table& table, std::string_view key, std::int64_t& ns) {
   table.duration(key, ns, kLeastDelay, kMostDelay);
 }
@@ -107,7 +107,7 @@ std::string percent(double share) { return fmt::format("{:.4g}%", share * 100); 
 }  // namespace
 
 std::string duration_text(std::int64_t ns) {
-  // format_duration rounds to milliseconds, so use it only if it is exact.
+  // format_duration rounds to milliseconds, so use its text only if it is exact.
   std::string text = format_duration(ns);
   const auto back = parse_duration_ns(text);
   return back && *back == ns ? text : fmt::format("{}ms", static_cast<double>(ns) / 1e6);

@@ -20,7 +20,8 @@ bool effective(const RunResult& result, const Fault& fault) {
   return outcome != nullptr && outcome->effective();
 }
 
-// One fault of a group is sufficient; a group is required only if one of its faults is.
+// True if the fault, or another fault of its group, did what the verdict requires. A group is required only if one of
+// its faults is.
 bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   if (fault.optional || effective(result, fault)) return true;
   if (fault.group.empty()) return false;
@@ -28,10 +29,11 @@ bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& f
                      [&](const Fault& other) { return other.group == fault.group && effective(result, other); });
 }
 
-// "fault 'cut' did not fire: its condition was never met", "fault 'cut' had no effect: no packet was stopped".
+// Says why: "fault 'cut' did not fire: its condition was never met", "fault 'cut' had no effect: no packet was
+// stopped".
 std::string miss_in_words(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   const FaultOutcome* outcome = outcome_of(result, fault);
-  // In a group, the one that fired shows why it had no effect.
+  // In a group, the fault that fired shows why the group had no effect.
   for (const Fault& other : schedule.faults) {
     const FaultOutcome* one = !fault.group.empty() && other.group == fault.group ? outcome_of(result, other) : nullptr;
     if (one != nullptr && one->fired) outcome = one;
@@ -71,8 +73,8 @@ std::string_view verdict_name(Verdict verdict) {
 
 void judge(RunResult& result, const Schedule& schedule, std::string_view oracle_note) {
   std::vector<std::string> effective_ids;
-  const Fault* unsatisfied = nullptr;  // the first fault that had to be effective and was not
-  const Fault* idle = nullptr;         // the first fault that was not effective, needed or not
+  const Fault* unsatisfied = nullptr;  // the first fault that had to be effective, but was not
+  const Fault* idle = nullptr;         // the first fault that was not effective, whether it had to be or not
   for (const Fault& fault : schedule.faults) {
     if (effective(result, fault)) effective_ids.push_back(fault.id);
     else if (idle == nullptr) idle = &fault;

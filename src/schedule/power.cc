@@ -1,4 +1,4 @@
-// Crashes with power loss: reads and writes the keys that say what is lost, and describes them.
+// Power loss at a crash: reads and writes the keys that say what is lost, and describes the loss in words.
 #include "base/text.h"
 #include "schedule/kinds.h"
 

@@ -9,19 +9,20 @@
 namespace rose::schedule {
 namespace {
 
-constexpr double kTail = 0.025;     // on each side of a 95 % interval
-constexpr double kRounding = 1e-9;  // 30 of 40 must count as 75 % despite binary rounding
+constexpr double kTail = 0.025;     // the probability on each side of a 95 % interval
+constexpr double kRounding = 1e-9;  // so that 30 of 40 count as 75 % in spite of binary rounding
 
-// Parameters of the test. RateTest::acceptance() gives its exact error rates; those below are for a target of 0.8
-// against a bad rate of 0.6.
-constexpr double kBadShare = 0.75;     // bad rate relative to the target; for low targets see kFarEnough
-constexpr double kFarEnough = 0.8;     // below this target, the bad rate is as far from it as 0.6 is from 0.8
+// The parameters of the test. RateTest::acceptance() gives its exact error rates. The values below are for a target of
+// 0.8 against a bad rate of 0.6.
+constexpr double kBadShare = 0.75;  // the bad rate is this part of the target; for low targets see kFarEnough
+// below this target, the bad rate is chosen to be as far from the target as 0.6 is from 0.8
+constexpr double kFarEnough = 0.8;
 constexpr double kSurelyBad = -2.197;  // log(0.1 / 0.9): a schedule at the target is rejected in one of ten tests
-constexpr double kMostTarget = 0.98;   // a higher target would not allow a single miss in any number of runs
+constexpr double kMostTarget = 0.98;   // with a higher target, no number of runs would allow a single miss
 
 double spread(double rate) { return std::asin(std::sqrt(rate)); }
 
-// P(X >= hits) for a binomial distribution.
+// The probability of at least `hits` hits, for a binomial distribution.
 double at_least(int hits, int runs, double rate) {
   if (hits <= 0) return 1;
   if (rate <= 0) return 0;
@@ -33,7 +34,7 @@ double at_least(int hits, int runs, double rate) {
   return std::min(1.0, sum);
 }
 
-// Finds by bisection the rate at which the increasing function `of(rate)` reaches `value`.
+// Finds by bisection the rate at which `of(rate)`, an increasing function, reaches `value`.
 template <typename Of>
 double rate_where(double value, const Of& of) {
   double low = 0;
@@ -57,18 +58,19 @@ std::set<std::string> effective_units(const RunResult& result, const Schedule& s
 }  // namespace
 
 struct RateTest::Strictness {
-  int perfect;    // number of runs without a miss after which the test accepts
-  double sure;    // log likelihood ratio at which the test accepts
-  double of_all;  // required rate after kMostTestRuns, as a fraction of the way from the bad rate to the target
+  int perfect;  // number of runs without a miss after which the test accepts
+  double sure;  // log likelihood ratio at which the test accepts
+  // rate required after kMostTestRuns: this part of the way from the bad rate to the target, added to the bad rate
+  double of_all;
 };
 namespace {
-// Probability of acceptance at a rate of 0.6 and of 0.8: 5.9 % and 84 % for the first test of a search, 2.1 % and 73 %
-// for the second, 0.3 % and 45 % for later ones. Eight tests together accept a schedule of 0.6 in at most a tenth of
-// all searches.
+// The probabilities that a schedule with a rate of 0.6, and one of 0.8, is accepted: 5.9 % and 84 % in the first test
+// of a search, 2.1 % and 73 % in the second, 0.3 % and 45 % in later ones. Eight tests together accept a schedule of
+// 0.6 in at most a tenth of all searches.
 constexpr RateTest::Strictness kFirst{8, 2.87, 0.75};
 constexpr RateTest::Strictness kSecond{10, 4.6, 0.875};
 constexpr RateTest::Strictness kFurther{16, 5.3, 1.125};
-// Accepts three hits in a row, which weigh 0.863 for a target of 0.8.
+// Accepts three hits in a row, whose sum of log likelihood ratios is 0.863 for a target of 0.8.
 constexpr RateTest::Strictness kScreening{3, 0.86, 0.75};
 }  // namespace
 
@@ -137,7 +139,8 @@ RateTest::RateTest(double target, const Strictness& strict, int most) {
   least_hits_ =
       static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
   if (most >= kMostTestRuns) return;
-  // Allow fewer runs, but no higher probability of error: find the fewest hits with which the last run may accept.
+  // Allow fewer runs, but no higher probability of error. For this, find the smallest number of hits with which the
+  // last run may accept.
   const double wrong = acceptance(bad_);
   most_ = std::max(1, most);
   least_hits_ = static_cast<int>(std::ceil(bad_ * most_));
@@ -155,7 +158,7 @@ RateTest::Answer RateTest::answer(const Tally& tally) const {
 }
 
 int RateTest::least_left(const Tally& tally) const {
-  // The shorter one of a series of only hits and a series of only misses.
+  // The number of runs after which a series of only hits, or one of only misses, decides; the smaller of the two.
   for (int more = 0;; ++more) {
     Tally hits = tally, misses = tally;
     hits.reproduced += more;

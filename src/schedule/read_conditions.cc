@@ -1,4 +1,4 @@
-// Reads conditions of faults and events, and the conditions that end a fault.
+// Reads the conditions of faults and events, and those that end a fault.
 #include "base/regex.h"
 #include "base/text.h"
 #include "kernel/syscalls.h"
@@ -8,7 +8,7 @@
 namespace rose::schedule {
 namespace {
 
-constexpr std::size_t kMostConditions = 4000;  // per `when` or `until`
+constexpr std::size_t kMostConditions = 4000;  // at most this many conditions in `when` or in `until`
 const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
 
 }  // namespace
@@ -27,7 +27,7 @@ void Reader::read_conditions(toml::Table& table, std::string_view key, const Fau
                                                                table.path(key), tables.size(), kMostConditions));
     return;
   }
-  into.reserve(tables.size());  // `previous` below points into it
+  into.reserve(tables.size());  // because `previous` below points into the vector
   for (toml::Table& one : tables) {
     Condition condition;
     read_condition(one, fault, into.empty() ? nullptr : &into.back(), condition);
@@ -65,7 +65,7 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
     for (const Form& one : forms) table.get(one.key);
     for (const Form& one : forms)
       for (const std::string_view key : one.others) table.get(key);
-    table.finish();  // report a misspelt key first: it is the likelier reason
+    table.finish();  // reports a misspelt key first, because that is the likelier reason
     problems_.add_missing(table.place(), fmt::format("{}: a condition needs one of 'elapsed', 'function', 'syscall', "
                                                      "'log', 'state', 'role'",
                                                      table.path()));

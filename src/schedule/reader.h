@@ -1,5 +1,5 @@
-// The reader of schedule.toml, in several files: schedule.cc reads faults, roles and events, read_calls.cc calls,
-// read_conditions.cc conditions; check.cc checks the schedule as a whole. Private to schedule.
+// The reader of schedule.toml. It is in several files: schedule.cc reads faults, roles and events; read_calls.cc reads
+// calls; read_conditions.cc reads conditions; check.cc checks the schedule as a whole. Private to schedule.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class Reader {
   void read_order(toml::Place place);
   void check_order(toml::Place place);
   void follow_order();
-  // True for an event or a step of the workload: a name in the order that is not a fault.
+  // True for an event or a step of the workload, that is, for a name in the order that is no fault.
   [[nodiscard]] bool is_mark(std::string_view name) const {
     return schedule_.find_event(name) != nullptr ||
            std::any_of(order_.begin(), order_.end(), [&](const OrderedName& one) { return one.name == name; });
@@ -73,7 +73,7 @@ class Reader {
   std::vector<Places> places_;
 };
 
-// Accepts only an integer without anything else.
+// Accepts only an integer; nothing may precede or follow it.
 [[nodiscard]] std::optional<std::int64_t> decimal(std::string_view text);
 
 }  // namespace rose::schedule

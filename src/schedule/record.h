@@ -1,4 +1,4 @@
-// Stores the outcomes of a schedule's faults and of its order in one run as JSON.
+// Stores as JSON what happened to a schedule's faults, and to its order, in one run.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 namespace rose::schedule {
 
 [[nodiscard]] Json outcomes_json(const std::vector<FaultOutcome>& outcomes);
-// The inverse. Fields that older versions did not write stay empty.
+// The inverse function. Fields that older versions did not write stay empty.
 [[nodiscard]] Result<std::vector<FaultOutcome>> outcomes_from(const Json& json);
 
-// Stores the outcomes of the names in a schedule's order as JSON.
+// Stores as JSON what happened to the names in a schedule's order.
 [[nodiscard]] Json order_json(const std::vector<OrderOutcome>& order);
 [[nodiscard]] Result<std::vector<OrderOutcome>> order_from(const Json& json);
 

@@ -1,4 +1,4 @@
-// Faults that limit a node's resources: reads and writes their keys and describes them.
+// Faults that limit a node's resources: reads and writes their keys, and describes them.
 #include <filesystem>
 
 #include "base/text.h"
@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::int64_t kLeastDescriptors = 3;
 constexpr std::int64_t kMostDescriptors = 1'048'576;
-// less is not enough even for a process's kernel memory
+// Less than this is not even enough for the kernel memory of one process.
 constexpr std::uint64_t kLeastMemory = std::uint64_t{64} << 10;
 constexpr std::uint64_t kMostMemory = std::uint64_t{1} << 40;
-constexpr double kLeastShare = 0.01;  // the kernel's minimum is 1 ms in 100
+constexpr double kLeastShare = 0.01;  // the kernel's minimum is 1 ms in 100 ms
 constexpr double kMostShare = 1024;
 constexpr std::size_t kMostFolder = 1024;
 constexpr std::uint64_t kLeastDiskRate = std::uint64_t{1} << 10;
@@ -23,7 +23,8 @@ constexpr double kLeastIops = 0.1;
 constexpr std::int64_t kLeastDiskDelay = 100'000;
 constexpr std::int64_t kMostDiskDelay = 60'000'000'000;
 
-// True for a relative path that stays below the node's folder, and for an absolute one, of a container.
+// True for a relative path that stays below the node's folder, and for an absolute path, which is one in the node's
+// container.
 bool names_folder(const std::string& text) {
   const std::filesystem::path path(text);
   if (text.empty() || text.size() > kMostFolder || path.lexically_normal() != path) return false;
@@ -51,7 +52,7 @@ void read_memory(toml::Table& table, std::int64_t& limit) {
   else limit = static_cast<std::int64_t>(*bytes);
 }
 
-// "10MiB/s" with an integral number of units; 0 for any other text.
+// Parses a rate such as "10MiB/s" with an integral number of units. 0 for any other text.
 std::uint64_t parse_disk_rate(std::string_view text) {
   if (!text.ends_with("/s")) return 0;
   return parse_size(text.substr(0, text.size() - 2)).value_or(0);
@@ -76,7 +77,7 @@ void read_disk_speed(toml::Table& table, Resource& resource) {
         "state how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests");
 }
 
-// "to 1MiB/s, 50 requests a second, and 20ms more for each"
+// Describes the limits: "to 1MiB/s, 50 requests a second, and 20ms more for each".
 std::string speed_words(const Resource& resource) {
   std::vector<std::string> parts;
   if (resource.rate != 0) parts.push_back(size_text(resource.rate) + "/s");

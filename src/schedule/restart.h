@@ -1,4 +1,4 @@
-// A planned restart, made to learn what follows from one: `rose profile --restarts` and diagnosis use it.
+// A planned restart, which shows what follows from a restart. `rose profile --restarts` and diagnosis use it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rose::schedule {
 
-// Ends the node a third into the workload, so that it has something to lose, and time to recover.
+// Ends the node when a third of the workload has passed, so that the node has data to lose, and time to recover.
 [[nodiscard]] Schedule planned_restart(const std::string& name, const std::string& node, int signal,
                                        std::int64_t workload_ns);
 

@@ -23,7 +23,7 @@ constexpr std::size_t kMostEvents = 256;
 const std::vector<std::string> kKinds{"syscall",     "crash",  "pause", "partition", "network", "clock",    "exception",
                                       "descriptors", "memory", "cpu",   "disk-full", "block",   "disk-slow"};
 
-// Checks ids, names of groups and of nodes.
+// True if the text has the form of an id, or of the name of a group or node.
 bool name_shape(std::string_view name) {
   return name.size() <= kMostName && std::all_of(name.begin(), name.end(), [](char c) {
            return is_alpha(c) || is_digit(c) || c == '_' || c == '.' || c == '-' || c == ':';
@@ -89,7 +89,7 @@ const std::vector<Owner>& owners() {
   return list;
 }
 
-// "java.io.IOException", "org.x.Outer$Inner".
+// True if the text has the form of a class name: "java.io.IOException", "org.x.Outer$Inner".
 bool class_shape(std::string_view name) {
   bool begins = true;
   for (const char c : name) {
@@ -163,7 +163,7 @@ bool Reader::read_names(toml::Table& table, std::string_view key, std::string_vi
   return true;
 }
 
-// A name. Link faults also accept a list of nodes that stay connected with each other.
+// Reads the name of a node. Link faults also accept a list of nodes, which stay connected with each other.
 void Reader::read_node(toml::Table& table, Fault& fault) {
   const toml::Value* value = table.get("node");
   if (value == nullptr || value->type != toml::Type::array) {
@@ -215,7 +215,7 @@ void Reader::read_events() {
     table.require("when", "a list of conditions such as [ { log = \"created /a\" } ]");
     if (read_name(table, "name", event.name) && schedule_.find_event(event.name) != nullptr)
       table.wrong("name", fmt::format("'{}' occurs twice", event.name));
-    Fault own;  // supplies the node for conditions without one
+    Fault own;  // supplies the node for conditions that name none
     read_node_or_role(table, own.node);
     read_conditions(table, "when", own, event.when);
     table.duration("timeout", event.timeout_ns, kLeastTime, kMostTime);
@@ -235,7 +235,7 @@ bool Reader::known_role(std::string_view name, toml::Place place, std::string_vi
   return false;
 }
 
-// "n1" or "@leader".
+// Reads a name such as "n1" or "@leader".
 bool Reader::read_node_or_role(toml::Table& table, std::string& into) {
   const toml::Value* value = table.get("node");
   if (value == nullptr || value->type != toml::Type::string || !role_of(value->text))
@@ -264,7 +264,7 @@ void Reader::read_fault(toml::Table& table) {
   table.boolean("optional", fault.optional);
   read_conditions(table, "when", fault, fault.when);
   if (!known_kind) {
-    // Without a kind, the allowed keys are unknown, but a key that no kind has is still reported.
+    // Without a kind, it is unknown which keys are allowed, but a key that no kind has is still reported.
     for (const Owner& owner : owners()) table.get(owner.key);
     table.finish();
     return;
@@ -303,7 +303,7 @@ void Reader::read_fault(toml::Table& table) {
   schedule_.faults.push_back(std::move(fault));
 }
 
-// A key that belongs to another kind is not a typing error, so name the kinds that have it.
+// Refuses keys of other kinds. Such a key is no typing error, so the message names the kinds that have it.
 void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
   for (const Owner& owner : owners()) {
     if (!table.has(owner.key) || std::find(owner.kinds.begin(), owner.kinds.end(), kind) != owner.kinds.end()) continue;
@@ -314,7 +314,7 @@ void Reader::refuse_foreign_keys(toml::Table& table, FaultKind kind) {
                            : i + 1 == owner.kinds.size() ? " and "
                                                          : ", ",
                            kind_name(owner.kinds[i]));
-    table.get(owner.key);  // mark it as known, although it is not allowed here
+    table.get(owner.key);  // marks the key as known, although it is not allowed here
     table.wrong(owner.key, fmt::format("'{}' is for {} faults, this is {} {} fault", owner.key, whose,
                                        kind == FaultKind::exception ? "an" : "a", kind_name(kind)));
   }
@@ -373,7 +373,7 @@ void Reader::read_effect(toml::Table& table, Fault& fault) {
 
 void Reader::read_process_fault(toml::Table& table, Fault& fault) {
   std::size_t scope = 0;
-  // A pause stops the main process, or with the node's cgroup all processes at once.
+  // A pause stops the main process, or all processes at once by the node's cgroup.
   const bool crash = fault.kind == FaultKind::crash;
   if (table.one_of("scope",
                    crash ? std::vector<std::string>{"all", "main", "others"} : std::vector<std::string>{"all", "main"},
@@ -411,7 +411,7 @@ void Reader::read_process_fault(toml::Table& table, Fault& fault) {
   }
 }
 
-// The affected links, and which part of their traffic.
+// Reads which links are affected, and which part of their traffic.
 void Reader::read_ends(toml::Table& table, Fault& fault) {
   if (read_names(table, "peers", "a node's name, an address such as \"10.0.0.9\" or a range such as \"10.0.0.0/8\"",
                  fault.peers)) {

@@ -1,5 +1,5 @@
-// A schedule: faults with their contexts, as plain data and as a TOML file that people can write. Checks, describes and
-// formats schedules; inject executes them.
+// A schedule: faults with their contexts, as plain data, and as a TOML file that people can write. This folder checks,
+// describes and formats schedules; inject executes them.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ enum class Loss {
 // network: what happens to packets on the link. Probabilities are from 0 to 1.
 struct BadLink {
   std::int64_t delay_ns = 0;
-  std::int64_t jitter_ns = 0;  // each packet's delay varies by up to this much in both directions
+  std::int64_t jitter_ns = 0;  // the delay of each packet varies by up to this much in both directions
   double loss = 0;
   double duplicate = 0;
-  double reorder = 0;        // probability that a packet overtakes delayed ones
+  double reorder = 0;        // probability that a packet overtakes the delayed ones
   double corrupt = 0;        // probability that one bit is inverted
   std::uint64_t rate = 0;    // bits per second; 0: unlimited
   std::string payload;       // bytes that a packet must contain; "": any packet
@@ -55,7 +55,7 @@ struct BadLink {
   friend bool operator==(const BadLink&, const BadLink&) = default;
 };
 
-// clock: how a node's clocks deviate from the time.
+// clock: how the clocks of a node differ from the true time.
 struct ClockChange {
   std::int64_t shift_ns = 0;
   double drift = 1;  // speed factor
@@ -66,28 +66,28 @@ struct ClockChange {
   friend bool operator==(const ClockChange&, const ClockChange&) = default;
 };
 
-// descriptors, memory, cpu, disk-full, disk-slow: the limit for a node.
+// descriptors, memory, cpu, disk-full, disk-slow: the limits for a node.
 struct Resource {
-  std::int64_t limit = 0;  // descriptors: open ones per process; memory: bytes for all processes together
+  std::int64_t limit = 0;  // descriptors: number of open ones per process; memory: bytes of all processes together
   double share = 0;        // cpu: fraction of one processor
-  // disk-full, disk-slow, crash with power loss: relative to the node's folder, or absolute, in its container; "": the
-  // node's folder and its container's volumes
+  // disk-full, disk-slow, crash with power loss: a folder. The path is relative to the node's folder, or is an absolute
+  // one in the node's container. "": the node's folder and the volumes of its container.
   std::string folder;
-  std::uint64_t rate = 0;     // disk-slow: bytes per second; 0: unlimited
-  double iops = 0;            // disk-slow: requests per second
-  std::int64_t delay_ns = 0;  // disk-slow: added to each request
+  std::uint64_t rate = 0;     // disk-slow: most bytes per second; 0: unlimited
+  double iops = 0;            // disk-slow: most requests per second
+  std::int64_t delay_ns = 0;  // disk-slow: delay that is added to each request
 
   friend bool operator==(const Resource&, const Resource&) = default;
 };
 
-// Selects calls. All given members must match.
+// Selects calls. A call must match all members that are given.
 struct CallMatch {
-  std::string syscall;                 // a name or a glob ("open*")
-  std::optional<std::string> path;     // glob for the full path; without `path2`, either path of a call may match
-  std::optional<std::string> path2;    // glob for the second path of a call; `path` is then for the first one
-  std::optional<std::string> peer;     // glob for "ip:port"
-  std::optional<std::string> local;    // ":2888" or a glob for "ip:port"
-  std::map<int, std::string> args;     // argument index -> number or flag names ("O_CREAT|O_TRUNC")
+  std::string syscall;               // a name or a glob ("open*")
+  std::optional<std::string> path;   // glob for the full path; if there is no `path2`, either path of a call may match
+  std::optional<std::string> path2;  // glob for the second path of a call; `path` is then for its first path
+  std::optional<std::string> peer;   // glob for "ip:port"
+  std::optional<std::string> local;  // ":2888" or a glob for "ip:port"
+  std::map<int, std::string> args;   // argument index -> number or flag names ("O_CREAT|O_TRUNC")
   std::optional<std::string> process;  // glob for the process's name (comm)
 
   friend bool operator==(const CallMatch&, const CallMatch&) = default;
@@ -97,17 +97,19 @@ enum class ConditionKind { elapsed, function, syscall, log, process_state, role 
 
 struct Condition {
   ConditionKind kind = ConditionKind::elapsed;
-  std::int64_t elapsed_ns = 0;          // elapsed
-  std::string function;                 // function (also role, inline): demangled name, parameters optional
-  std::optional<std::uint64_t> offset;  // function: bytes from its entry (for a JVM's method: bytecode offset)
-  std::optional<std::uint64_t> line;    // function: a JVM's method, at the first call on this line of its source
-  CallMatch call;                       // syscall: met when the call returns
-  std::optional<std::string> result;    // syscall: "ok", "error", an errno name or a number
-  std::string log;                      // log: regular expression for the node's output
-  std::string state;                    // process_state: crashed, exited, paused, started
-  std::string role;                     // role: its name; met when a node has or takes it
-  std::string node;                     // "": the fault's own node (role: any); "@role" as in Fault
-  int count = 1;                        // the nth occurrence after the previous condition was met
+  std::int64_t elapsed_ns = 0;  // elapsed
+  std::string function;         // function (also role, inline): demangled name, parameters optional
+  // function: bytes from the function's entry (for a JVM's method: offset in the bytecode)
+  std::optional<std::uint64_t> offset;
+  // function: a JVM's method; the location is the first call on this line of its source
+  std::optional<std::uint64_t> line;
+  CallMatch call;                     // syscall: the condition is met when the call returns
+  std::optional<std::string> result;  // syscall: "ok", "error", an errno name or a number
+  std::string log;                    // log: regular expression for the node's output
+  std::string state;                  // process_state: crashed, exited, paused, started
+  std::string role;  // role: name of the role; the condition is met when a node has the role or takes it
+  std::string node;  // "": the fault's own node (for a role: any node); "@role": as in Fault
+  int count = 1;     // which occurrence after the previous condition was met
   bool same_thread = false;
 
   static Condition elapsed(std::int64_t ns) {
@@ -123,37 +125,39 @@ struct Fault {
   std::string id;
   FaultKind kind = FaultKind::syscall;
   std::string node;                // "@role": the node that has the role when the conditions are met
-  std::vector<std::string> after;  // ids
-  std::string group;               // "" if none
-  std::vector<Condition> when;     // in the order in which they must be met
-  bool optional = false;           // a run in which it did not fire, or had no effect, still counts
+  std::vector<std::string> after;  // ids of the faults and names that must come first
+  std::string group;               // name of its group; "" if it has none
+  std::vector<Condition> when;     // the conditions, in the order in which they must be met
+  bool optional = false;           // a run in which the fault did not fire, or had no effect, still counts
 
   // syscall, block:
-  CallMatch call;  // block: empty if it waits at a function
+  CallMatch call;  // block: empty if threads wait at a function
   int error = 0;   // errno; 0: `result` is used
   std::optional<std::int64_t> result;
   Effect effect = Effect::none;
   std::int64_t effect_bytes = 0;
   std::int64_t delay_ns = 0;
-  int count = 1;           // the nth matching call; network: packet or connection; block: thread
-  std::int64_t times = 1;  // number of consecutive ones from there; -1: forever (network: if there is no `count`)
+  int count = 1;  // which matching call; network: which packet or connection; block: which thread
+  // the number of consecutive calls (packets, ...) from there on; -1: forever; network: used only with `count`
+  std::int64_t times = 1;
   ThenDo then_do = ThenDo::nothing;
 
   // crash, pause:
   Scope scope = Scope::all;
-  int signal = 9;                   // crash
-  std::optional<CallMatch> before;  // crash, pause: act instead of (crash) or before (pause) this call
+  int signal = 9;                   // crash: the signal
+  std::optional<CallMatch> before;  // crash: instead of this call; pause: before this call
   int before_count = 1;
-  Loss lose = Loss::nothing;  // crash: also lose unsynced data in `resource.folder`
-  double keep = 0.5;          // torn, scattered: fraction of each file's unsynced sectors that survives
+  Loss lose = Loss::nothing;  // crash: unsynced data in `resource.folder` that is lost, too
+  double keep = 0.5;          // torn, scattered: fraction of the unsynced sectors of each file that survives
 
-  // Lasting faults, see lasts():
-  std::int64_t duration_ns = 0;  // 0: `until`, or to the end of the run
-  std::vector<Condition> until;  // not for pause; block also ends after `duration` or kMostBlockNs
+  // Lasting faults; see lasts():
+  std::int64_t duration_ns = 0;  // 0: until `until` is met, or until the end of the run
+  // conditions that end the fault; not for pause; block also ends after `duration` or kMostBlockNs
+  std::vector<Condition> until;
 
   // network:
   BadLink link;
-  std::int64_t seed = 1;  // seed of random decisions: they are the same for the same packets
+  std::int64_t seed = 1;  // seed of random decisions, which are the same for the same packets
 
   // clock:
   ClockChange clock;
@@ -167,25 +171,26 @@ struct Fault {
   Direction direction = Direction::both;
   std::vector<std::uint16_t> ports;
   std::string protocol;  // "", "tcp", "udp"
-  double loss = 1.0;     // partition: 0 < loss <= 1
-  bool reject = false;   // answer like a closed port instead of dropping silently
+  double loss = 1.0;     // partition: fraction of packets that is lost; 0 < loss <= 1
+  bool reject = false;   // answer as a closed port does, instead of dropping packets silently
 
-  // exception, block; `count` and (exception) `times` count threads that reach the location:
+  // exception, block; `count`, and `times` (exception only), count threads that reach the location:
   std::string throws;                    // "java.io.IOException"
-  std::string message;                   // its message; "": a text that names rose
-  std::string function;                  // a JVM's method (block: any function); at its entry
-  std::optional<std::uint64_t> offset;   // or at this offset, as in Condition
-  std::optional<std::uint64_t> at_line;  // or on this line of its source, at the first call
+  std::string message;                   // message of the exception; "": a text that names rose
+  std::string function;                  // a JVM's method (block: any function); the location is its entry
+  std::optional<std::uint64_t> offset;   // or, instead of the entry, this offset, as in Condition
+  std::optional<std::uint64_t> at_line;  // or the first call on this line of its source
 
-  int line = 0;  // line of [[fault]]; 0: not from a file
+  int line = 0;  // line of [[fault]] in the file; 0: the fault is not from a file
 
   friend bool operator==(const Fault&, const Fault&) = default;  // including `line`
 };
 
-// block: the longest wait for `until` if there is no `duration`. A limit is needed so that a run always ends.
+// block: the longest wait if there is no `duration`, even if `until` is not met. The limit is needed so that a run
+// always ends.
 inline constexpr std::int64_t kMostBlockNs = 60'000'000'000;
 
-// A role moves between nodes during a run: it belongs to the node that last entered the function.
+// A role, which moves between nodes during a run. The node that last entered the function has the role.
 struct Role {
   std::string name;
   std::string function;
@@ -193,12 +198,12 @@ struct Role {
   friend bool operator==(const Role&, const Role&) = default;
 };
 
-// A named event, which happens when its conditions have been met.
+// A named event. It happens when its conditions have been met.
 struct Event {
   std::string name;
   std::string node;
   std::vector<Condition> when;
-  std::int64_t timeout_ns = kMostBlockNs;  // the longest time it is held if it comes before its turn
+  std::int64_t timeout_ns = kMostBlockNs;  // the longest time that the event is held if it comes before its turn
   int line = 0;
 
   friend bool operator==(const Event&, const Event&) = default;
@@ -208,7 +213,7 @@ struct Schedule {
   std::string name;
   std::vector<Role> roles;
   std::vector<Event> events;
-  std::string order;  // over events, faults and steps of the workload, see order.h; "" if none
+  std::string order;  // the order of events, faults and steps of the workload, see order.h; "" if there is none
   std::vector<Fault> faults;
 
   [[nodiscard]] const Fault* find(std::string_view id) const;
@@ -217,31 +222,31 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// "leader" for "@leader"; nothing for a node's name.
+// The role's name: "leader" for "@leader". Nothing if the text is the name of a node.
 [[nodiscard]] std::optional<std::string_view> role_of(std::string_view node);
 
 [[nodiscard]] Result<Schedule> read_schedule(const std::filesystem::path& path);
 [[nodiscard]] Result<Schedule> parse_schedule(std::string_view text, std::string_view name);
-// Formats the schedule as a file. parse_schedule reads back an equal schedule. `comment` may have several lines.
+// Formats the schedule as a file from which parse_schedule reads an equal schedule. `comment` may have several lines.
 [[nodiscard]] std::string to_toml(const Schedule& schedule, std::string_view comment = {});
 
-// Checks that every node and peer exists in the deployment. Errors name the fault and suggest a name.
+// Checks that every node and peer exists in the deployment. Errors name the fault, and suggest a similar name.
 [[nodiscard]] Result<void> check_nodes(const Schedule& schedule, const std::vector<std::string>& nodes,
                                        std::string_view file);
 
-// One sentence: "cut n1 off from n2 and n3 for 12s, 5s after the workload began". `schedule` is needed to know which
-// names in `after` are faults.
+// Describes the fault in one sentence: "cut n1 off from n2 and n3 for 12s, 5s after the workload began". `schedule` is
+// needed to know which names in `after` are faults.
 [[nodiscard]] std::string in_words(const Fault& fault, const Schedule* schedule = nullptr);
-// What must happen, in order and with nodes: one sentence per fault. Alternatives that differ only in their node are
-// combined.
+// Describes what must happen, in order and with nodes, in one sentence for each fault. Alternatives that differ only in
+// their node are combined.
 [[nodiscard]] std::vector<std::string> steps_in_words(const Schedule& schedule);
-// The sentences of steps_in_words() as lines, numbered if there are several.
+// The sentences of steps_in_words() as lines. If there are several, they are numbered.
 [[nodiscard]] std::string in_words(const Schedule& schedule);
 
-// Equal for schedules with the same effect. Key of the record of a diagnosis.
+// Equal for schedules with the same effect. It is the key of a schedule in the record of a diagnosis.
 [[nodiscard]] std::string fingerprint(const Schedule& schedule);
 
-[[nodiscard]] std::string_view kind_name(FaultKind kind);  // "syscall"
+[[nodiscard]] std::string_view kind_name(FaultKind kind);  // for example "syscall"
 // True if this kind limits a node's descriptors, memory, processor time or disk.
 [[nodiscard]] bool limits(FaultKind kind);
 // True if faults of this kind begin and end: they have a `duration`, and an `ended_ns` in their outcome.

@@ -13,7 +13,7 @@
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
-// What follows the call's name: " of snapshot.* to 10.77.0.2:7000".
+// The text that follows the name of the call: " of snapshot.* to 10.77.0.2:7000".
 std::string call_details(const CallMatch& call) {
   std::string text;
   if (call.path) text += fmt::format(" of {}", *call.path);
@@ -29,7 +29,7 @@ namespace {
 
 using NameFault = std::function<std::string(const std::string& id)>;
 
-// "n1" or "the leader".
+// Names the node: "n1" or "the leader".
 std::string who(const std::string& node) {
   const auto role = role_of(node);
   return role ? fmt::format("the {}", *role) : node;
@@ -122,7 +122,7 @@ std::string process_words(const Fault& fault) {
   return text + loss_words(fault);
 }
 
-// " (TCP port 7000 only)"
+// Describes which traffic is affected: " (TCP port 7000 only)".
 std::string traffic_words(const Fault& fault) {
   std::string which = upper_case(fault.protocol);
   if (!fault.ports.empty())
@@ -131,7 +131,7 @@ std::string traffic_words(const Fault& fault) {
   return which.empty() ? which : fmt::format(" ({} only)", which);
 }
 
-// " for 12s"
+// Describes the duration: " for 12s".
 std::string lasting_words(const Fault& fault) {
   if (fault.kind == FaultKind::block && !fault.until.empty())
     return fmt::format(" until {} (at most {})", conditions_words(fault.until, fault.node),
@@ -193,11 +193,11 @@ std::string exception_words(const Fault& fault) {
   return fmt::format("throw {} {} that {} reaches {}", fault.throws, which, who(fault.node), place);
 }
 
-// When the fault happens. The text starts with its own separator.
+// Says when the fault happens. The text starts with its own separator.
 std::string trigger_words(const Fault& fault, const NameFault& name, const Schedule* schedule) {
   std::vector<std::string> others;
   for (const std::string& id : fault.after) others.push_back(name(id));
-  // Events and steps happen, faults begin.
+  // Choose the verb: events and steps happen, whereas faults begin.
   const bool marks =
       schedule != nullptr && std::any_of(fault.after.begin(), fault.after.end(),
                                          [&](const std::string& id) { return schedule->find(id) == nullptr; });
@@ -249,7 +249,7 @@ std::string words(const Fault& fault, const NameFault& name, const Schedule* sch
   return text;
 }
 
-// Faults in an order that puts each after those it depends on, otherwise as in the file.
+// The indices of the faults. Each fault comes after those that it depends on; otherwise, the order is that of the file.
 std::vector<std::size_t> order(const Schedule& schedule) {
   std::vector<std::size_t> result;
   std::vector<bool> placed(schedule.faults.size(), false);
@@ -270,11 +270,11 @@ std::vector<std::size_t> order(const Schedule& schedule) {
     }
   }
   for (std::size_t i = 0; i < placed.size(); ++i)
-    if (!placed[i]) result.push_back(i);  // a cycle, which parsing refuses
+    if (!placed[i]) result.push_back(i);  // only a cycle can be left, which parsing refuses
   return result;
 }
 
-// The fault without the node, for groups that differ only in it.
+// The fault without its node, for groups whose faults differ only in the node.
 Fault anywhere(const Schedule& schedule, const Fault& fault) {
   Fault plain = fault;
   plain.id.clear();
@@ -284,7 +284,7 @@ Fault anywhere(const Schedule& schedule, const Fault& fault) {
   for (std::vector<Condition>* conditions : {&plain.when, &plain.until})
     for (Condition& condition : *conditions)
       if (condition.node == fault.node) condition.node.clear();
-  // The faults that alternatives depend on may themselves be alternatives.
+  // The faults on which alternatives depend may be alternatives, too.
   for (std::string& id : plain.after)
     if (const Fault* other = schedule.find(id); other != nullptr && !other->group.empty())
       for (const Fault& first : schedule.faults)
@@ -308,7 +308,7 @@ std::string in_words(const Fault& fault, const Schedule* schedule) {
 }
 
 std::vector<std::string> steps_in_words(const Schedule& schedule) {
-  // Alternatives that differ only in their node are one step.
+  // Alternatives that differ only in their node form one step.
   std::vector<std::vector<std::size_t>> steps;
   for (const std::size_t i : order(schedule)) {
     const auto same = std::find_if(steps.begin(), steps.end(), [&](const std::vector<std::size_t>& step) {
@@ -348,7 +348,7 @@ std::vector<std::string> steps_in_words(const Schedule& schedule) {
 
 namespace {
 
-// "in the order a * b, where a is when n1 has logged "x", and b a step of the workload"
+// Describes the order: "in the order a * b, where a is when n1 has logged "x", and b a step of the workload".
 std::string order_words(const Schedule& schedule) {
   std::vector<std::string> names;
   for (const Event& event : schedule.events)

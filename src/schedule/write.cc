@@ -103,7 +103,7 @@ void add_process(Parts& parts, const Fault& fault) {
   if (fault.kind == FaultKind::pause) parts.emplace_back("duration", literal(duration_text(fault.duration_ns)));
 }
 
-// The affected links, and which part of their traffic.
+// Adds which links are affected, and which part of their traffic.
 void add_ends(Parts& parts, const Fault& fault) {
   if (!fault.peers.empty()) parts.emplace_back("peers", list(fault.peers));
   if (fault.direction != Direction::both)
@@ -140,7 +140,7 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
   std::string text;
   if (!comment.empty()) {
     for (const std::string& line : split(comment, '\n')) {
-      // Like literal() without quotes: a comment must not contain control characters either.
+      // Do what literal() does, but without quotes, because a comment must not contain control characters either.
       const std::string safe = literal(line);
       text += line.empty() ? "#\n" : "# ";
       for (std::size_t i = 1; !line.empty() && i + 1 < safe.size(); ++i) {
@@ -200,7 +200,7 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
     }
     if (!fault.group.empty()) parts.emplace_back("group", literal(fault.group));
     if (fault.optional) parts.emplace_back("optional", "true");
-    std::vector<std::string> after = fault.after;  // without what the order implies
+    std::vector<std::string> after = fault.after;  // without the names that the order implies
     for (std::size_t i = 0; order && i < order->size(); ++i)
       if ((*order)[i].name == fault.id)
         std::erase_if(after, [&](const std::string& id) {
@@ -217,19 +217,19 @@ std::string to_toml(const Schedule& schedule, std::string_view comment) {
 }
 
 std::string fingerprint(const Schedule& schedule) {
-  // Ids are arbitrary: the same faults with other ids are the same schedule.
+  // Ids are arbitrary, so the same faults with other ids are the same schedule.
   Schedule plain = schedule;
   plain.name.clear();
   std::map<std::string, std::string> ids;
   std::map<std::string, std::string> groups;
-  const bool named = !plain.order.empty();  // the order refers to faults by id, so ids are kept
+  const bool named = !plain.order.empty();  // an order refers to faults by id, so the ids are kept
   for (const Fault& fault : plain.faults) {
     ids.emplace(fault.id, named ? fault.id : fmt::format("f{}", ids.size()));
     if (!fault.group.empty()) groups.emplace(fault.group, fmt::format("g{}", groups.size()));
   }
   for (Fault& fault : plain.faults) {
     fault.id = ids.at(fault.id);
-    fault.optional = false;  // concerns the verdict, not what is injected
+    fault.optional = false;  // `optional` concerns the verdict, and not what is injected
     if (!fault.group.empty()) fault.group = groups.at(fault.group);
     for (std::string& id : fault.after)
       if (const auto it = ids.find(id); it != ids.end()) id = it->second;
@@ -242,7 +242,8 @@ std::string fingerprint(const Schedule& schedule) {
     for (Condition& condition : fault.until)
       if (condition.node == fault.node && condition.kind != ConditionKind::role) condition.node.clear();
   }
-  // FNV-1a with two start values: 128 bits make collisions among the few hundred schedules of a record negligible.
+  // FNV-1a with two start values. The result has 128 bits, so collisions among the few hundred schedules of a record
+  // are negligible.
   const std::string text = to_toml(plain);
   std::uint64_t first = 0xcbf29ce484222325;
   std::uint64_t second = 0x9e3779b97f4a7c15;

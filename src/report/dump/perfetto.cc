@@ -18,7 +18,7 @@ using trace::Trace;
 
 namespace {
 
-// The kernel's thread ids stay below 2^22, so our own tracks have larger ids.
+// The kernel's thread ids stay below 2^22, so rose's own tracks have larger ids.
 constexpr int kFirstOwnTrack = 1 << 23;
 
 std::string json(std::string_view text) {
@@ -32,7 +32,7 @@ class Export {
   Export(const Trace& trace, const ShowFilter& filter, const Output& out) : trace_(trace), filter_(filter), out_(out) {}
 
   void write() {
-    // Events with a duration have their end as time stamp, so the earliest time may be before the first event.
+    // The time stamp of an event with a duration is its end, so the earliest time may be before the first event.
     bool any = false;
     for (const Event& e : trace_.events) {
       if (!matches(filter_, trace_, e)) continue;
@@ -73,7 +73,7 @@ class Export {
     buffer_.clear();
   }
 
-  // Microseconds with three decimals, formatted as integers, because a double would be rounded.
+  // Microseconds with three decimals. They are formatted as integers, because a double would be rounded.
   static std::string micros(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
   int process(const Event& e) {
@@ -100,14 +100,14 @@ class Export {
     return tid;
   }
 
-  // Spans on one track must be nested or disjoint, so every pair and every process gets its own track.
+  // Spans on one track must be nested or disjoint, so every pair and every process needs a separate track.
   int own_track(int pid, const std::string& name) {
     const auto [at, fresh] = tracks_.emplace(std::pair(pid, name), kFirstOwnTrack + static_cast<int>(tracks_.size()));
     if (fresh) name_track(pid, at->second, name);
     return at->second;
   }
 
-  // A short name, so that equal events have the same colour. Details are in the arguments.
+  // A short name, so that equal events have the same colour. The details are in the arguments.
   std::string name(const Event& e) const {
     switch (e.type) {
       case EventType::scf:

@@ -5,8 +5,8 @@
 
 namespace rose::report {
 
-// Shows one process per node. Failed and state-changing calls and functions are instants on its threads; silences and
-// pauses are spans on their own tracks. Times are relative to the first event.
+// Shows one process per node. Failed calls, state-changing calls and functions are instants on the node's threads.
+// Silences and pauses are spans on separate tracks. Times are relative to the first event.
 void show_perfetto(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
 
 }  // namespace rose::report

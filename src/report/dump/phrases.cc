@@ -69,7 +69,8 @@ void append_call(std::string& out, const Event& e) {
   else out += fmt::format(" = {}", e.result);
 }
 
-// For accept, only if the call failed: otherwise the address is the peer's.
+// True if the event's address is the node's own. For accept, this holds only if the call failed; otherwise the address
+// is the peer's.
 static bool names_own_address(const Event& e) {
   const kernel::SyscallInfo* info = kernel::find_syscall(e.syscall);
   return info != nullptr && kernel::names_own_address(info->name) &&

@@ -1,4 +1,4 @@
-// Texts shared by the views of a trace.
+// Texts that the views of a trace share.
 #pragma once
 
 #include <cstdint>
@@ -36,18 +36,19 @@ class Lines {
 };
 
 [[nodiscard]] std::string node_of(const trace::TraceBase& trace, const trace::Event& event);
-// "+1.234567", seconds.
+// The time in seconds: "+1.234567".
 [[nodiscard]] std::string offset_text(std::int64_t ns);
 [[nodiscard]] std::string endpoint(const trace::TraceBase& trace, trace::StringId address, std::uint16_t port);
 
-// Other names of nodes, one line each: "db: unit postgresql.service, cluster east". Limited to the first ones.
+// The other names of nodes, with one line for each node: "db: unit postgresql.service, cluster east". Only the first
+// nodes are listed.
 [[nodiscard]] std::vector<std::string> label_lines(const trace::Meta& meta);
 
-// "openat ENOENT"
+// Appends the call and its error: "openat ENOENT".
 void append_call(std::string& out, const trace::Event& e);
-// The object of a call: its paths, else its peer. `peers`: instead of the event's own peer; "" for that.
+// Appends the object of a call: its paths; without paths, its peer. `peers`, unless "", replaces the event's own peer.
 void append_place(std::string& out, const trace::TraceBase& trace, const trace::Event& e, std::string_view peers = {});
-// "crashed by SIGKILL"
+// Appends the state of a process: "crashed by SIGKILL".
 void append_state(std::string& out, const trace::Event& e);
 
 }  // namespace rose::report

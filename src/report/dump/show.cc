@@ -147,7 +147,7 @@ void show_text(const Trace& trace, const ShowFilter& filter, const Output& out) 
     if (e.tid == 0 || e.tid == e.pid) return fmt::format("{}", e.pid);
     return fmt::format("{}/{}", e.pid, e.tid);
   };
-  std::map<trace::StringId, std::string> nodes;  // few, so they are escaped once
+  std::map<trace::StringId, std::string> nodes;  // there are few nodes, so each name is escaped only once
   for (const Event& e : trace.events) {
     if (!matches(filter, trace, e)) continue;
     ++shown;

@@ -1,4 +1,4 @@
-// Views of a trace with one line per event. Only formats; lossless formats are in trace/, totals in summary.h.
+// Views of a trace with one line per event. They only format; trace/ has lossless formats, summary.h has totals.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,23 @@ struct ShowFilter {
   std::optional<std::int64_t> until_ns;
 };
 
-// Parses "2.5s" after the first event, "-10s" before the last one, or wall-clock nanoseconds. `option` is used in
-// messages.
+// Parses "2.5s" (after the first event), "-10s" (before the last event), or nanoseconds of the wall clock. Messages
+// contain `option`.
 [[nodiscard]] Result<std::int64_t> parse_moment(std::string_view option, std::string_view text,
                                                 const trace::Trace& trace);
-// "scf,ps"
+// Parses a list of types: "scf,ps".
 [[nodiscard]] Result<std::set<trace::EventType>> parse_types(std::string_view option, std::string_view text);
-// Returns an error if the filter names an unknown node or an empty time span.
+// Returns an error if the filter names an unknown node, or if its time span is empty.
 [[nodiscard]] Result<void> check_filter(const ShowFilter& filter, const trace::Trace& trace);
 
 [[nodiscard]] bool matches(const ShowFilter& filter, const trace::Trace& trace, const trace::Event& event);
 
-// "openat ENOENT /var/lib/x/snapshot.0": one line without time, node and process.
+// The event on one line, without time, node and process: "openat ENOENT /var/lib/x/snapshot.0".
 [[nodiscard]] std::string describe(const trace::TraceBase& trace, const trace::Event& event);
 
-// Each of these calls `out` with complete lines.
+// Each of these functions calls `out` with complete lines.
 void show_text(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
-// Lossless if nothing is filtered out.
+// Lossless if the filter leaves nothing out.
 void show_jsonl(const trace::Trace& trace, const ShowFilter& filter, const Output& out);
 
 }  // namespace rose::report

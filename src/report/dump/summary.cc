@@ -24,13 +24,13 @@ using trace::Trace;
 
 namespace {
 
-// A kind counts as more frequent than in the profile if its rate is this many times higher and the difference is at
-// least this count, so that small numbers do not matter.
+// A kind counts as more frequent than in the profile if its rate is this many times higher, and only if it occurred at
+// least this often, so that small numbers do not matter.
 constexpr double kMoreFactor = 4;
 constexpr std::uint64_t kMoreCount = 10;
 
-// Sorts by relevance for a failure: unplanned ends and pauses first, then errors of a disk or another resource,
-// silences, other failed calls, and finally what also occurs in normal operation.
+// Ranks an event by its relevance for a failure: unplanned ends and pauses come first, then errors of a disk or another
+// resource, silences, other failed calls, and finally what also occurs in normal operation.
 int rank(const Event& e) {
   switch (e.type) {
     case EventType::ps: {
@@ -48,7 +48,7 @@ int rank(const Event& e) {
 
 using NodeNames = std::map<std::string, std::string>;  // by address
 
-// "n1 (10.0.0.1)"
+// The node and its address: "n1 (10.0.0.1)".
 std::string end_of_silence(const Trace& trace, trace::StringId address, const NodeNames& nodes) {
   const std::string text = endpoint(trace, address, 0);
   const auto node = nodes.find(text);
@@ -90,9 +90,10 @@ class Judge {
   }
 
   void judge(std::vector<SummaryRow>& rows) const {
-    // Several kinds here may be one kind in the profile, where numbers in paths are replaced by patterns.
+    // Several kinds here may be one kind in the profile, because patterns replace numbers in its paths.
     std::vector<const void*> known(rows.size(), nullptr);
-    std::map<const void*, std::pair<double, std::uint64_t>> seen;  // expected rate per second; count here
+    // rate per second in the profile; count in this trace
+    std::map<const void*, std::pair<double, std::uint64_t>> seen;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       double rate = 0;
       known[i] = find(rows[i], rate);
@@ -114,7 +115,7 @@ class Judge {
   }
 
  private:
-  // The matching entry of the profile and its rate per second there (0: unknown).
+  // The matching entry of the profile. `rate` receives the rate per second in the profile; 0: unknown.
   const void* find(const SummaryRow& row, double& rate) const {
     const Event& e = *row.example;
     const auto per_second = [&](std::uint64_t count) {
@@ -181,7 +182,7 @@ std::string call_list(const std::vector<trace::SuppressedCall>& calls) {
   return list;
 }
 
-// Events with equal values here form one row.
+// Events for which these values are equal form one row.
 using Kind = std::array<std::uint32_t, 11>;
 struct KindHash {
   std::size_t operator()(const Kind& kind) const {
@@ -191,7 +192,7 @@ struct KindHash {
   }
 };
 
-constexpr std::size_t kMostLines = 1000;  // in text form
+constexpr std::size_t kMostLines = 1000;  // in the text form
 
 }  // namespace
 
@@ -208,7 +209,7 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
   Summary summary;
   std::unordered_map<Kind, std::size_t, KindHash> index;
   index.reserve(std::min<std::size_t>(trace.events.size(), std::size_t{1} << 20));
-  // The kernel chooses the ports of clients, so each of their connections would be a kind of its own.
+  // The kernel chooses the ports of clients, so without this each connection of a client would be a separate kind.
   std::unordered_map<trace::StringId, trace::StringId> first_peer;  // by peer
   std::unordered_map<std::string, trace::StringId> first_of_pattern;
   const auto representative = [&](trace::StringId peer) {
@@ -251,7 +252,8 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
     Judge(trace, *profile).judge(summary.rows);
     for (const SummaryRow& row : summary.rows) ++summary.kinds[*row.normal];
   }
-  // Rare failed calls come first: thousands of files that were not found are one error of one call and come last.
+  // Rare failed calls come first. If thousands of files were not found, this counts as one error of one call, and comes
+  // last.
   std::map<std::pair<int, int>, std::uint64_t> together;
   for (const SummaryRow& row : summary.rows)
     if (row.example->type == EventType::scf) together[{row.example->syscall, row.example->err}] += row.count;

@@ -1,4 +1,4 @@
-// Summarises a trace: what failed, how often, where and when, and with a profile, what of it is not normal.
+// Summarises a trace: what failed, how often, where and when. With a profile, also what of this is not normal.
 #pragma once
 
 #include <cstdint>
@@ -13,35 +13,37 @@
 
 namespace rose::report {
 
-// How frequent an event is, compared with a profile: not in it, more frequent, as frequent.
+// How frequent an event is compared with a profile: it is not in the profile; it is more frequent; it is about as
+// frequent.
 enum class Normal { fresh, more, usual };
 [[nodiscard]] std::string_view normal_name(Normal normal);  // "new", "more", "usual"
 
-// Groups equal events. Injected faults are separate from what happened by itself.
+// A group of equal events. Injected results are in separate groups.
 struct SummaryRow {
-  const trace::Event* example = nullptr;  // an event of the trace
+  const trace::Event* example = nullptr;  // one of these events in the trace
   std::uint64_t count = 0;
-  std::uint64_t alike = 0;  // for a failed call: how often it failed with this error on any path
+  std::uint64_t alike = 0;  // for a failed call: how often the call failed with this error on any path
   std::int64_t first_ns = 0, last_ns = 0;
-  std::int32_t longest_ms = 0;  // for events with a duration: the longest
-  std::string peers;            // if several peers differ in a client's port only: "10.77.0.2:*"
+  std::int32_t longest_ms = 0;  // for events with a duration: the longest duration
+  std::string peers;  // if several peers differ only in a client's port, the pattern of their names: "10.77.0.2:*"
   std::optional<Normal> normal;
 };
 
 struct Summary {
-  // New kinds first, then by relevance: unplanned ends and pauses, errors of a disk or another resource, silences,
-  // other failed calls, and what also occurs in normal operation. Rare failed calls come first; other kinds are sorted
-  // by frequency.
+  // New kinds come first. Then the order is by relevance: unplanned ends and pauses, errors of a disk or another
+  // resource, silences, other failed calls, and what also occurs in normal operation. Within these, rare failed calls
+  // come first, and other kinds are sorted by frequency.
   std::vector<SummaryRow> rows;
   std::map<trace::EventType, std::uint64_t> totals;
-  std::uint64_t collapsed = 0;  // events in records with a count
+  std::uint64_t collapsed = 0;  // number of events that are in records with a count
   std::map<Normal, std::uint64_t> kinds;
 };
 
 // The trace must outlive the result. `profile` may be nullptr.
 [[nodiscard]] Summary summarise(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile);
 
-// Prints at most a thousand rows and the number of others, because a dump may contain a million kinds. JSON has all.
+// Prints at most a thousand rows, and the number of the others, because a dump may contain a million kinds. The JSON
+// form contains all.
 void show_summary(const trace::Trace& trace, const ShowFilter& filter, const profile::Profile* profile,
                   const Output& out);
 inline void show_summary(const trace::Trace& trace, const ShowFilter& filter, const Output& out) {

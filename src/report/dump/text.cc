@@ -12,7 +12,7 @@
 namespace rose::report {
 namespace {
 
-// The width in characters rather than bytes.
+// The width in characters, not in bytes.
 std::size_t width(std::string_view text) {
   std::size_t letters = 0;
   for (std::size_t i = 0; i < text.size(); ++letters) i += std::max<std::size_t>(utf8_length(text.substr(i)), 1);

@@ -1,11 +1,11 @@
-// librose-rr-libc.so, for LD_PRELOAD: records nondeterministic calls of the C library with librose-rr (which it
-// contains), without changes to the program. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname, ready.
+// librose-rr-libc.so, for LD_PRELOAD: records nondeterministic calls of the C library, without changes to the program.
+// It contains librose-rr and uses it for this. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname, ready.
 //
-// Each call has its own key, such as "libc/ready/poll/0.2", which consists of its source, its name and its thread. A
-// thread is identified by the thread that created it and its number among the threads created by that one ("0": the
-// first thread; "0.2": the second thread that "0" created). These are the same in a replay. The replay thus follows the
-// recorded order within threads and between threads. Other effects of these calls (data of sockets, locks) are not
-// recorded.
+// Each call has a key, such as "libc/ready/poll/0.2", which consists of its source, its name and its thread. The name
+// of a thread consists of the name of the thread that created it, and its number among the threads that this one
+// created. The first thread is "0", and "0.2" is the second thread that "0" created. These names are the same in a
+// replay. Therefore the replay follows the recorded order, within threads and between threads. Other effects of these
+// calls (data of sockets, locks) are not recorded.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -43,7 +43,7 @@ constexpr struct {
 
 constexpr std::size_t kMostThreadName = 200;
 
-// The function of the C library that a function of this file replaces.
+// The function of the C library that the function of the same name in this file replaces.
 template <typename F>
 class Next {
  public:
@@ -89,7 +89,7 @@ NEXT(pthread_create);
 
 std::atomic<unsigned> sources{0};
 
-ROSE_THREAD int inside;  // this thread is inside a function of this file, whose own calls must not be recorded
+ROSE_THREAD int inside;  // the thread is in a function of this file, whose own calls must not be recorded
 ROSE_THREAD char thread_name[kMostThreadName];  // "": not determined yet
 ROSE_THREAD unsigned children;
 
@@ -98,13 +98,13 @@ std::string_view last_part(std::string_view path) {
   return path;
 }
 
-// True if this is the program that was recorded, and not a debugger or shell that starts it. Only the program is
-// replayed. This runs before the program is initialised, so it uses raw system calls.
+// True if this is the program that was recorded, and not a debugger or shell that starts that program. Only that
+// program is replayed. This function runs before the program is initialised, so it uses raw system calls.
 bool is_recorded_program() {
   const char* given = ::secure_getenv("ROSE_RR");
   if (given == nullptr || std::strncmp(given, "replay:", 7) != 0) return true;
   const int file = ::open(given + 7, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (file < 0) return true;  // librose-rr reports the reason
+  if (file < 0) return true;  // librose-rr will report the reason
   rose::rr::FileHead head;
   const bool whole = ::pread(file, &head, sizeof head, 0) == static_cast<ssize_t>(sizeof head);
   ::close(file);
@@ -139,7 +139,8 @@ __attribute__((constructor)) void loaded() {
   sources.store(all, std::memory_order_relaxed);
 }
 
-// A call that is recorded or replayed. If it converts to false, only the C library is called.
+// A call that is recorded or replayed. If the object converts to false, the call is neither, and only the C library is
+// called.
 class Call {
  public:
   Call(unsigned source, const char* name) {
@@ -162,9 +163,9 @@ class Call {
     if (on_) --inside;
   }
   explicit operator bool() const { return on_; }
-  // True if the C library must be called, which is not the case in a replay.
+  // True if the C library must be called. This is not the case in a replay.
   [[nodiscard]] bool needs_library() const { return !replaying_; }
-  // Recording: stores `data`. Replaying: replaces `data` by what was recorded.
+  // When recording, stores `data`. When replaying, replaces `data` by what was recorded.
   void record_or_replay(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
   std::size_t record_or_replay(void* data, std::size_t bytes, std::size_t room) {
     return rose_rr_record_sized(key_, data, bytes, room);
@@ -175,7 +176,7 @@ class Call {
   char key_[kMostThreadName + 40];
 };
 
-// Handles calls that cannot fail and whose only result is a number.
+// Handles a call that cannot fail and whose only result is a number.
 template <typename Function>
 auto number(unsigned source, const char* name, Function function) {
   Call call(source, name);
@@ -195,7 +196,7 @@ struct Outcome {
 template <typename Result, typename Value, typename Function>
 Result call_recorded(Call& call, Value* into, Function function) {
   Outcome<Result, Value> outcome;
-  std::memset(static_cast<void*>(&outcome), 0, sizeof outcome);  // padding is recorded, too, so it must be zero
+  std::memset(static_cast<void*>(&outcome), 0, sizeof outcome);  // the padding is recorded, too, so it must be zero
   if (call.needs_library()) {
     outcome.result = function();
     outcome.err = errno;
@@ -207,12 +208,12 @@ Result call_recorded(Call& call, Value* into, Function function) {
   return outcome.result;
 }
 
-// False for clocks of CPU time. These are not recorded, because in a replay they must show the replay's own CPU time.
+// False for clocks of CPU time. They are not recorded, because in a replay they must show the CPU time of the replay.
 bool is_wall(clockid_t clock) {
   return clock >= 0 && clock != CLOCK_PROCESS_CPUTIME_ID && clock != CLOCK_THREAD_CPUTIME_ID;
 }
 
-// Handles calls that return bytes: records the result, then the bytes.
+// Handles a call that returns bytes. The result is recorded first, then the bytes.
 template <typename Function>
 ssize_t call_recorded_bytes(Call& call, void* to, std::size_t room, Function function) {
   struct {
@@ -229,8 +230,9 @@ ssize_t call_recorded_bytes(Call& call, void* to, std::size_t room, Function fun
   return outcome.result;
 }
 
-// Maps between descriptors and the data that epoll returns for them. The program chooses that data; often it is an
-// address, which differs in a replay. So descriptors are recorded and mapped back.
+// Maps between descriptors and the data that epoll returns for them. The program chooses the data. Often the data are
+// an address, which differs in a replay. Therefore the descriptors are recorded, and mapped to the data again in a
+// replay.
 class Watched {
  public:
   void update(int set, int fd, const epoll_event* event) {
@@ -272,8 +274,8 @@ class Watched {
     int set, fd;
     std::uint64_t data;
   };
-  // Sorted by time of registration; later registrations take precedence. Closing a descriptor is not reported, so an
-  // earlier registration may be outdated.
+  // Sorted by the time of registration; a later registration takes precedence. Closing a descriptor is not reported, so
+  // an earlier registration may be outdated.
   Registration* all_ = nullptr;
   std::size_t count_ = 0, room_ = 0;
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
@@ -282,11 +284,11 @@ constinit Watched watched;
 
 struct Ready {
   std::uint32_t events;
-  std::int32_t fd;  // -1: unknown, then `data` is stored unchanged
+  std::int32_t fd;  // -1: unknown; `data` is then stored unchanged
   std::uint64_t data;
 };
 
-// Returns the number of ready descriptors, or an errno.
+// Handles a call that returns the number of ready descriptors, or an errno.
 template <typename Function>
 int call_recorded_status(Call& call, Function function) {
   struct {
@@ -313,7 +315,7 @@ int call_recorded_epoll(Call& call, int set, epoll_event* events, int most, Func
     if (call.needs_library()) continue;
     events[i].data.u64 = ready.data;
     if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data))
-      continue;  // the execution differs from the recorded one, which later records will show
+      continue;  // the execution differs from the recorded one, and later records will show this
     events[i].data.u64 = ready.data;
   }
   return result;
@@ -376,7 +378,7 @@ void* begin_thread(void* given) {
 
 }  // namespace
 
-// Functions for librose-rr's own calls: own_calls.h
+// The functions that librose-rr's own calls use; see own_calls.h
 
 extern "C" {
 int rose_own_clock_gettime(clockid_t clock, timespec* now) { return (*next_clock_gettime)(clock, now); }
@@ -401,7 +403,7 @@ ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void*
   const char* own = thread_name[0] == '\0' ? "0" : thread_name;
   const int length = std::snprintf(begin->name, sizeof begin->name, "%s.%u", own, ++children);
   if (length >= static_cast<int>(sizeof begin->name))
-    std::strcpy(begin->name, "deep");  // threads nested this deep (two hundred generations) share one key
+    std::strcpy(begin->name, "deep");  // all threads that are nested so deeply (two hundred generations) share one key
   const int result = (*next_pthread_create)(thread, how, begin_thread, begin);
   if (result != 0) {
     --children;
@@ -410,7 +412,7 @@ ROSE_LIBC int pthread_create(pthread_t* thread, const pthread_attr_t* how, void*
   return result;
 }
 
-// --- time
+// --- Time
 
 ROSE_LIBC int clock_gettime(clockid_t clock, timespec* now) noexcept {
   if (is_wall(clock))
@@ -437,7 +439,7 @@ ROSE_LIBC int timespec_get(timespec* now, int base) noexcept {
   return (*next_timespec_get)(now, base);
 }
 
-// --- random
+// --- Random numbers
 
 ROSE_LIBC ssize_t getrandom(void* to, size_t bytes, unsigned flags) noexcept {
   if (Call call(kRandom, "getrandom"); call)
@@ -464,7 +466,7 @@ ROSE_LIBC std::uint32_t arc4random_uniform(std::uint32_t bound) noexcept {
   return number(kRandom, "arc4random_uniform", [&] { return (*next_arc4random_uniform)(bound); });
 }
 
-// --- pid, hostname
+// --- Process ids, host name
 
 ROSE_LIBC pid_t getpid(void) noexcept {
   return number(kPid, "getpid", [] { return (*next_getpid)(); });
@@ -489,7 +491,7 @@ ROSE_LIBC int uname(utsname* name) noexcept {
   return (*next_uname)(name);
 }
 
-// --- ready
+// --- Ready descriptors
 
 ROSE_LIBC int poll(pollfd* fds, nfds_t count, int timeout) {
   if (Call call(kReady, "poll"); call)
@@ -501,7 +503,7 @@ ROSE_LIBC int ppoll(pollfd* fds, nfds_t count, const timespec* timeout, const si
     return call_recorded_poll(call, fds, count, [&] { return (*next_ppoll)(fds, count, timeout, mask); });
   return (*next_ppoll)(fds, count, timeout, mask);
 }
-// These variants are called by programs that were compiled with _FORTIFY_SOURCE.
+// Programs that were compiled with _FORTIFY_SOURCE call these variants.
 ROSE_LIBC int __poll_chk(pollfd* fds, nfds_t count, int timeout, size_t bytes) {
   if (bytes / sizeof *fds < count) ::abort();
   return poll(fds, count, timeout);
@@ -529,7 +531,7 @@ ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, co
 }
 ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
   const int result = (*next_epoll_ctl)(set, what, fd, event);
-  // In a replay, a descriptor may not support epoll, so an error is ignored and the result is taken from the recording.
+  // In a replay, a descriptor may not support epoll. The error is then ignored, and the recording supplies the result.
   if ((sources.load(std::memory_order_relaxed) & kReady) != 0 && (result == 0 || rose_rr_replaying() != 0)) {
     const int err = errno;
     watched.update(set, fd, what == EPOLL_CTL_DEL ? nullptr : event);

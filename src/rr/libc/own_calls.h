@@ -1,5 +1,5 @@
-// Included before each source of librose-rr when it is built into librose-rr-libc.so. The library's own calls of the C
-// library must be neither recorded nor replayed, so the names defined here bypass interpose.cc.
+// Included before each source of librose-rr that is built into librose-rr-libc.so. What librose-rr itself calls in the
+// C library must be neither recorded nor replayed, so the names defined here bypass interpose.cc.
 #pragma once
 
 #include <poll.h>
