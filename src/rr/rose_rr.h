@@ -5,8 +5,8 @@
  * The environment selects the mode:
  *
  * - ROSE_RR=record:FILE records to a window: a ring of ROSE_RR_WINDOW bytes (default 16MiB) in FILE. The file is
- *   mapped into memory, so kill -9 loses nothing. In FILE, %n stands for an unused number (the ROSE_RR_KEEP newest
- * files, default 8, are kept) and %p for the process id.
+ *   mapped into memory, so kill -9 loses nothing. In FILE, %n stands for an unused number (the newest ROSE_RR_KEEP
+ *   files, default 8, are kept), and %p for the process id.
  * - ROSE_RR=replay:FILE replays. A difference from the recording ends the process with status 1 and a message that
  *   locates it; an unreadable file ends it with status 2.
  * - Without ROSE_RR, every call costs one branch, and its arguments are not evaluated.
@@ -29,8 +29,8 @@
 extern "C" {
 #endif
 
-/* rose_rr_replaying() returns 1 during a replay, rose_rr_on() during a recording or a replay; otherwise they return 0.
- */
+/* rose_rr_replaying() returns 1 during a replay, rose_rr_on() during a recording or a replay. Otherwise both return
+ * 0. */
 int rose_rr_replaying(void);
 int rose_rr_on(void);
 

@@ -17,13 +17,16 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kDeepest = 3;                         // levels of calls that are followed below one call
-constexpr std::uint64_t kMostOfOne = 64 << 10;      // size limit in bytes for a function below the one that is analysed
-constexpr std::uint64_t kMostBelowOne = 40'000;     // instructions decoded to analyse one call
-constexpr std::uint64_t kMostBelowAll = 1'500'000;  // instructions decoded to analyse all calls of a function
-constexpr int kStubInstructions = 5;  // in an entry of a .plt: endbr64 and bnd jmp; arm64: bti, adrp, ldr, add and br
+constexpr int kDeepest = 3;  // calls are followed this many levels below a call
+// size limit in bytes for functions that are reached from the analysed one
+constexpr std::uint64_t kMostOfOne = 64 << 10;
+constexpr std::uint64_t kMostBelowOne = 40'000;  // most instructions that are decoded to analyse one call
+// most instructions that are decoded to analyse all calls of a function
+constexpr std::uint64_t kMostBelowAll = 1'500'000;
+// most instructions of an entry in a .plt: endbr64 and bnd jmp; on arm64: bti, adrp, ldr, add and br
+constexpr int kStubInstructions = 5;
 
-// Whether a call leads to a system call, and which one is the most relevant.
+// Whether a call leads to a system call. If so, properties of the most relevant one.
 struct Reach {
   bool enters = false;
   bool changes = false;
@@ -41,11 +44,12 @@ struct Instruction {
   enum class Flow { none, call, jump, branch, ret, syscall } flow = Flow::none;
   std::optional<std::uint64_t> target;  // destination of a call, jump or branch, if it is in the code
   std::optional<std::uint64_t> slot;    // address of the word that holds the destination of a call or jump
-  bool tail = false;                    // a jump through memory that is not the jump table of a switch
-  std::optional<std::uint32_t> number;  // from mov $number,%eax: possibly the number of a system call
-  // arm64: the page address that adrp computes, and the offset from a register of the word that ldr reads.
+  bool tail = false;                    // a jump through memory other than the jump table of a switch
+  std::optional<std::uint32_t> number;  // from mov $number,%eax: this may be the number of a system call
+  // arm64: the address of the page that adrp computes, and the offset of the word that ldr reads, relative to a
+  // register.
   std::optional<std::uint64_t> page, within_page;
-  bool probed = true;         // the kernel accepts a probe on it
+  bool probed = true;         // the kernel accepts a probe on this instruction
   std::string_view mnemonic;  // valid only during the callback
 };
 
@@ -63,7 +67,7 @@ class Decoder {
     if (handle_ != 0) cs_close(&handle_);
   }
 
-  // Decodes until `each` returns false or the bytes are not an instruction. Nothing behind such bytes is used, because
+  // Decodes until `each` returns false, or until bytes are no instruction. Nothing after such bytes is used, because
   // the decoder may have lost synchronisation. `each` may itself decode other code.
   template <typename Each>
   void decode(const std::vector<std::uint8_t>& code, std::uint64_t address, const Each& each) const {
@@ -88,7 +92,8 @@ class Decoder {
     }
     if (raw.detail == nullptr) return found;
     const cs_x86& x86 = raw.detail->x86;
-    // The kernel (arch/x86/kernel/uprobes.c, is_prefix_bad) refuses these prefixes, traps and privileged instructions.
+    // The kernel (arch/x86/kernel/uprobes.c, is_prefix_bad) refuses probes on these prefixes, traps and privileged
+    // instructions.
     for (const std::uint8_t prefix : x86.prefix)
       if (prefix == 0xf0 || prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e) found.probed = false;
     switch (raw.id) {
@@ -135,7 +140,7 @@ class Decoder {
       return static_cast<std::uint64_t>(arm.operands[i].imm);
     };
     switch (raw.id) {
-      // The kernel (arch/arm64/kernel/probes/decode-insn.c) refuses exceptions and exclusive accesses.
+      // The kernel (arch/arm64/kernel/probes/decode-insn.c) refuses probes on exceptions and exclusive accesses.
       case ARM64_INS_SVC:
         found.flow = Instruction::Flow::syscall;
         found.probed = false;
@@ -155,8 +160,8 @@ class Decoder {
             arm.cc == ARM64_CC_INVALID || arm.cc == ARM64_CC_AL ? Instruction::Flow::jump : Instruction::Flow::branch;
         found.target = immediate(0);
         return found;
-      // A branch through a register. Stubs use x16 and x17, so such a branch leads to the stub's function. Other
-      // registers contain a function pointer or an entry of a switch table.
+      // A branch through a register. Stubs use x16 and x17, so a branch through these leads to the function of the
+      // stub. Other registers contain a function pointer or an entry of a switch table.
       case ARM64_INS_BR:
         found.flow = Instruction::Flow::jump;
         found.tail =
@@ -206,7 +211,7 @@ class CodeFile::Reader {
         symbols_(file_.functions()),
         slots_(file_.slots()),
         decoder_(file_.machine()) {
-    // If the file imports nothing, the libraries are linked statically.
+    // If the file imports nothing, it is linked statically and contains its libraries.
     whole_ = std::none_of(slots_.begin(), slots_.end(), [](const auto& slot) { return slot.second.address == 0; });
   }
 
@@ -222,10 +227,10 @@ class CodeFile::Reader {
     std::uint64_t below_all = 0;
     const Span own{function->address, function->address + size};
     std::vector<Place> found;
-    std::vector<bool> silent;  // by index of the place: the call has no visible effect
+    std::vector<bool> silent;  // by index of the place: true if the call there has no visible effect
     std::set<std::uint64_t> leaders;
     std::vector<Span> loops;
-    std::string_view entered;  // the system call that a syscall instruction at this position would make
+    std::string_view entered;  // the system call that a `syscall` instruction would make at this position
     decoder_.decode(code, function->address, [&](const Instruction& at) {
       follow(at, entered);
       if (at.flow == Instruction::Flow::branch || at.flow == Instruction::Flow::jump) {
@@ -287,8 +292,8 @@ class CodeFile::Reader {
   struct Callee {
     std::string name;
     LibraryCall library;
-    std::uint64_t address = 0;  // in this file; 0: in another file, or unknown
-    bool outlined = false;      // a part of a function that the compiler split off
+    std::uint64_t address = 0;  // address in this file; 0: in another file, or unknown
+    bool outlined = false;      // it is a part of a function that the compiler split off
   };
 
   const RawSymbol* find(std::string_view wanted) const {
@@ -328,7 +333,8 @@ class CodeFile::Reader {
     return {};
   }
 
-  // True if `target` lies in the function of which `part` is a part, including parts that the compiler split off.
+  // True if `target` is in the same function as `part`, including the parts of the function that the compiler split
+  // off.
   bool same_function(std::uint64_t target, const RawSymbol& part) const {
     auto symbol = std::upper_bound(symbols_.begin(), symbols_.end(), target,
                                    [](std::uint64_t address, const RawSymbol& s) { return address < s.address; });
@@ -339,7 +345,7 @@ class CodeFile::Reader {
     return symbol->address != target || symbol->linkage_name.find(".cold") != std::string::npos;
   }
 
-  // Functions written in assembly may have size 0. They end where the next function begins.
+  // A function written in assembly may have size 0. It ends where the next function begins.
   std::uint64_t size_of(const RawSymbol& symbol) const {
     if (symbol.size != 0) return symbol.size;
     const auto next = std::upper_bound(symbols_.begin(), symbols_.end(), symbol.address,
@@ -347,7 +353,7 @@ class CodeFile::Reader {
     return next == symbols_.end() ? kMostOfOne : std::min(next->address - symbol.address, kMostOfOne);
   }
 
-  // The first symbol with that address, followed by its aliases; nullptr if there is none.
+  // The first symbol with that address; its aliases follow it. nullptr if there is none.
   const RawSymbol* at(std::uint64_t address) const {
     const auto it = std::lower_bound(symbols_.begin(), symbols_.end(), address,
                                      [](const RawSymbol& s, std::uint64_t wanted) { return s.address < wanted; });
@@ -376,14 +382,14 @@ class CodeFile::Reader {
 
   Callee at_address(std::uint64_t address, int stubs) const {
     if (const RawSymbol* symbol = at(address); symbol != nullptr) {
-      // The linker mold names the entries of a .plt.
+      // The linker mold gives names to the entries of a .plt.
       if (constexpr std::string_view kStub = "$plt"; symbol->linkage_name.ends_with(kStub)) {
         const std::string_view name = symbol->linkage_name;
         Callee callee = named(name.substr(0, name.size() - kStub.size()), 0, true);
         callee.name += "@plt";
         return callee;
       }
-      // Among aliases, take the most informative name: "write" rather than "__write".
+      // Among aliases, take the name that says most: "write" rather than "__write".
       Callee best = named(symbol->linkage_name, address, whole_);
       for (const RawSymbol* other = symbol + 1; other != symbols_.data() + symbols_.size() && other->address == address;
            ++other) {
@@ -395,7 +401,7 @@ class CodeFile::Reader {
       }
       return best;
     }
-    // No named function begins here. It may be an entry of a .plt.
+    // No named function begins here, but an entry of a .plt may.
     std::optional<std::uint64_t> slot, page;
     int count = 0;
     if (stubs == 0)
@@ -421,7 +427,8 @@ class CodeFile::Reader {
     if (callee.library.enters) return {true, callee.library.changes, callee.library.depth};
     if (callee.library.quiet || callee.address == 0 || deepest <= 0) return best;
     const auto [known, fresh] = reached_.try_emplace({callee.address, deepest});
-    if (!fresh) return known->second;  // {} while it is being analysed: the function calls itself
+    // While the function is being analysed, because it calls itself, the value is {}.
+    if (!fresh) return known->second;
     const RawSymbol* symbol = at(callee.address);
     const std::uint64_t size = symbol == nullptr ? 4096 : std::min(size_of(*symbol), kMostOfOne);
     const Span own{callee.address, callee.address + size};
@@ -438,7 +445,7 @@ class CodeFile::Reader {
       } else if (leaves(one, own)) {
         if (!one.target || seen.insert(*one.target).second) below.push_back(this->callee(one));
       }
-      // If the function has no size, it ends at its first return or jump.
+      // If the size of the function is unknown, it ends at its first return or jump.
       return symbol != nullptr || (one.flow != Instruction::Flow::ret && one.flow != Instruction::Flow::jump);
     });
     for (const Callee& one : below) {
@@ -450,13 +457,13 @@ class CodeFile::Reader {
     return reached_[{callee.address, deepest}] = best;
   }
 
-  // Keeps track of `mov $1,%eax; ...; syscall`: an instruction that loads the number usually precedes the system call.
+  // Keeps track of the number that `mov $1,%eax` loads, because such an instruction usually precedes `syscall`.
   void follow(const Instruction& at, std::string_view& entered) const {
     if (at.number) entered = call_of_number(*at.number, file_.machine());
     if (at.flow == Instruction::Flow::call) entered = {};
   }
 
-  // True for a call, and for a jump to another function in place of a call.
+  // True for a call, and for a jump to another function that takes the place of a call.
   static bool leaves(const Instruction& at, const Span& own) {
     if (at.flow == Instruction::Flow::call) return true;
     if (at.flow != Instruction::Flow::jump) return false;
@@ -487,7 +494,7 @@ class CodeFile::Reader {
     return place;
   }
 
-  // Marks places in loops. `places` is sorted by address.
+  // Marks the places that are in loops. `places` must be sorted by address.
   static void mark_loops(std::vector<Place>& places, std::vector<Span> loops, std::uint64_t base) {
     std::sort(loops.begin(), loops.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
     std::uint64_t end = 0;

@@ -14,7 +14,7 @@
 namespace rose::symbols {
 
 enum class PlaceKind {
-  syscall,  // an instruction that enters the kernel, or a call that leads to one: write@plt, a helper that writes
+  syscall,  // a `syscall` instruction, or a call that leads to one: write@plt, a helper function that writes
   call,     // any other call, including tail jumps
   other,    // any other instruction
 };
@@ -22,37 +22,41 @@ enum class PlaceKind {
 struct Place {
   std::uint64_t offset = 0;  // bytes from the function's entry to an instruction that can be probed
   PlaceKind kind = PlaceKind::other;
-  std::string name;      // "write@plt", "Log::append", "syscall", "through a pointer"; for others the mnemonic: "ret"
-  bool changes = false;  // syscall: judged by its name, it changes state that others can see (write, rename, connect)
-  int depth = 0;         // syscall: number of calls between this one and the kernel
-  bool loop = false;     // it is in a loop, so one call of the function may execute it many times
+  std::string name;  // "write@plt", "Log::append", "syscall", "through a pointer"; for other places the mnemonic: "ret"
+  // syscall: according to its name, it changes state that others can see (write, rename, connect)
+  bool changes = false;
+  int depth = 0;      // syscall: number of calls between this one and the kernel
+  bool loop = false;  // the place is in a loop, so one call of the function may execute it many times
 };
 
 // The instructions through which a function returns. Exceptions are not included.
 struct Exits {
-  std::vector<std::uint64_t> returns;  // file offsets of its return instructions, including those in split-off parts
-  std::vector<std::string> jumps;  // functions to which it jumps at its end (tail calls): it returns what they return
-  bool whole = true;               // false if some of its code could not be read
+  // file offsets of the return instructions, including those in parts that the compiler split off
+  std::vector<std::uint64_t> returns;
+  // functions to which it jumps at its end (tail calls), so that it returns what they return
+  std::vector<std::string> jumps;
+  bool whole = true;  // false if some code of the function could not be read
 };
 
 class CodeFile {
  public:
-  // Returns ErrorKind::input under the same conditions as list_functions().
+  // Fails with ErrorKind::input under the same conditions as list_functions().
   [[nodiscard]] static Result<CodeFile> open(const std::filesystem::path& binary);
   CodeFile(CodeFile&&) noexcept;
   CodeFile& operator=(CodeFile&&) noexcept;
   ~CodeFile();
 
-  // The places in the function that name_matches() finds; if it finds several functions, in the longest one. System
-  // calls come first (state-changing ones first, then the most direct ones), then other calls, then returns, targets of
-  // jumps and all other instructions. Each group is sorted by offset. The entry is not included. Not thread-safe.
-  // Returns ErrorKind::input if the function does not exist or its code cannot be read.
+  // The places in the function that name_matches() finds. If it finds several functions, the longest one is used.
+  // System calls come first (those that change state first, then the most direct ones), then other calls, then returns,
+  // targets of jumps and all other instructions. Places of equal rank are sorted by offset. The entry of the function
+  // is not included. Not thread-safe. Fails with ErrorKind::input if the function does not exist or its code cannot be
+  // read.
   [[nodiscard]] Result<std::vector<Place>> places(std::string_view function) const;
 
-  // The exits of the function that begins at this address of the file. Returns ErrorKind::input if no function begins
-  // there or its code cannot be read.
+  // The exits of the function that begins at this address in the file. Fails with ErrorKind::input if no function
+  // begins there, or if its code cannot be read.
   [[nodiscard]] Result<Exits> exits(std::uint64_t address) const;
-  // True if the function's code contains a jump back to the address or across it.
+  // True if the function's code contains a jump from the address, or from after it, to the address or before it.
   [[nodiscard]] bool loops_back(std::uint64_t function, std::uint64_t address) const;
 
  private:

@@ -9,15 +9,15 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kDeepestScope = 64;  // nesting depth
+constexpr int kDeepestScope = 64;  // deepest nesting
 
 bool holds_functions(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
          tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type;
 }
 
-// Used if dwarf_getscopes finds nothing: it does not descend into namespaces, in which Rust's functions are. The result
-// begins with the outermost scope: the function, then what is inlined into it, and so on.
+// Used if dwarf_getscopes finds nothing. That function does not descend into namespaces, which contain Rust's
+// functions. The result begins with the outermost scope: first the function, then what is inlined into it, and so on.
 bool find_code(Dwarf_Die* parent, std::uint64_t pc, int depth, std::vector<Dwarf_Die>& out) {
   Dwarf_Die die;
   if (depth > kDeepestScope || dwarf_child(parent, &die) != 0) return false;
@@ -70,7 +70,7 @@ std::string scope_of(Dwarf_Die* function) {
   std::string out;
   for (int i = 1; i < depth; ++i) {
     const int tag = dwarf_tag(&chain.get()[i]);
-    // A C function declared in a namespace: its symbol does not include the namespace.
+    // This is a C function that is declared in a namespace. Its symbol does not contain the namespace.
     if (i == 1 && tag == DW_TAG_namespace && dwarf_hasattr_integrate(function, DW_AT_external) != 0) return {};
     if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
       continue;

@@ -1,4 +1,4 @@
-// Finds the scopes that contain an address, in any language: blocks, inlined functions and the function itself.
+// Finds the scopes that contain an address, for any language: blocks, inlined functions and the function itself.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -10,13 +10,13 @@
 
 namespace rose::symbols {
 
-// Returns the scopes by nesting in the machine code rather than in the source, innermost first. `pc` is an address as
-// in the unit's debug information.
+// Returns the scopes as they are nested in the machine code, not in the source, innermost first. `pc` is an address as
+// in the debug information of the unit.
 [[nodiscard]] std::vector<Dwarf_Die> scopes_at(Dwarf_Die* unit, std::uint64_t pc);
 
 inline constexpr std::string_view kAnonymousScope = "(anonymous namespace)";
-// The classes and namespaces around the declaration of a function: "(anonymous namespace)::Node::". Needed because code
-// in an anonymous namespace has no linkage name. Searches the whole unit.
+// The classes and namespaces around the declaration of a function: "(anonymous namespace)::Node::". This is needed
+// because code in an anonymous namespace has no linkage name. It searches the whole unit.
 [[nodiscard]] std::string scope_of(Dwarf_Die* function);
 
 }  // namespace rose::symbols

@@ -22,14 +22,14 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostUnitsSeen = 200'000;
-constexpr std::size_t kMostDiesSeen = 5'000'000;  // per search
+constexpr std::size_t kMostDiesSeen = 5'000'000;  // at most this many DIEs are visited in one search
 constexpr int kDeepestDie = 64;
 constexpr std::size_t kMostParameters = 64;
 constexpr std::size_t kMostScopeNames = 24;
-constexpr int kNextLines = 20;  // number of further lines that are searched if a line has no code
+constexpr int kNextLines = 20;  // if a line has no code, this many further lines are searched
 constexpr std::size_t kMostScopeBytes = 4096;
-constexpr std::size_t kMostInlinedPlaces = 8;                     // limit for one address
-constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // limit for the names and files of all copies
+constexpr std::size_t kMostInlinedPlaces = 8;                     // most inlined places of one address
+constexpr std::size_t kMostInlinedBytes = std::size_t{16} << 20;  // most bytes of the names and files of all copies
 
 using ScopeList = std::unique_ptr<Dwarf_Die, decltype(&std::free)>;
 
@@ -38,7 +38,7 @@ std::string plain_name(Dwarf_Die* die) {
   return name != nullptr ? std::string(std::string_view(name).substr(0, 4096)) : std::string();
 }
 
-// "" if it has none.
+// The linkage name; "" if there is none.
 std::string linkage_name(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned wanted : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> first_address(Dwarf_Die* die) {
   return std::nullopt;
 }
 
-// Visits every DIE below one; if `each` returns false, its children are skipped.
+// Visits every DIE below a given one. If `each` returns false, the children of the DIE are skipped.
 class Walk {
  public:
   explicit Walk(std::function<bool(Dwarf_Die&)> each) : each_(std::move(each)) {}
@@ -93,8 +93,8 @@ bool path_ends(std::string_view path, std::string_view wanted) {
 
 bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
-// The innermost variable with that name that is in scope. Outside functions, the unit's variable. `names` receives the
-// other names in scope.
+// The innermost variable with that name that is in scope. If there is none in a function, the unit's variable. `names`
+// receives the other names in scope.
 std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::string& name,
                                    std::set<std::string>& names) {
   for (int i = 0; i < count; ++i) {
@@ -102,7 +102,7 @@ std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::stri
     const bool unit = dwarf_tag(&scopes[i]) == DW_TAG_compile_unit;
     if (dwarf_child(&scopes[i], &die) != 0) continue;
     std::size_t seen = 0;
-    std::optional<Dwarf_Die> last;  // a later declaration in the same block hides an earlier one
+    std::optional<Dwarf_Die> last;  // the last one, because it hides earlier declarations in the same block
     do {
       const int tag = dwarf_tag(&die);
       if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) continue;
@@ -126,7 +126,8 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
     Dwarf_Die die, sub;
     Dwarf_Half version = 0;
     std::uint8_t type = 0;
-    if (dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, &sub) != 0) {  // the file has only unwind tables
+    // then the file has only unwind tables
+    if (dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, &sub) != 0) {
       dwarf_end(dwarf);
       continue;
     }
@@ -148,7 +149,7 @@ DebugInfo::~DebugInfo() {
 std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
   Dwarf_Die found;
   if (dwarf_addrdie(dwarf_, address, &found) != nullptr) return found;
-  // Compilers other than GCC omit the address index (.debug_aranges), so all units are searched.
+  // Compilers other than GCC omit the address index (.debug_aranges), so search all units.
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die, sub;
   Dwarf_Half version = 0;
@@ -162,7 +163,7 @@ std::optional<Dwarf_Die> DebugInfo::unit_at(std::uint64_t address) const {
 std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
   auto unit = unit_at(address);
   if (!unit) return std::nullopt;
-  // The first code of a function may belong to an inlined function, so search for the enclosing function.
+  // The first code of a function may belong to an inlined function, so take the function around it.
   for (Dwarf_Die& scope : scopes_at(&*unit, address)) {
     Dwarf_Die* die = &scope;
     if (dwarf_tag(die) != DW_TAG_subprogram) continue;
@@ -178,8 +179,8 @@ std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
 
 namespace {
 
-// Returns the names that full_name() returns, but for many functions of a unit. Functions that no other unit sees have
-// no linkage name: their namespaces and classes follow from their position in the tree.
+// Finds the names that full_name() returns, for many functions of a unit. A function that no other unit sees has no
+// linkage name, so its namespaces and classes are taken from its position in the tree.
 class Names {
  public:
   [[nodiscard]] std::string of(Dwarf_Die& function) {
@@ -193,7 +194,7 @@ class Names {
       below(unit, {}, 0);
     }
     Dwarf_Attribute attribute;
-    Dwarf_Die declared = function;  // the declaration, if the function is defined elsewhere
+    Dwarf_Die declared = function;  // if the function is defined outside its class or namespace, its declaration there
     if (dwarf_attr(&function, DW_AT_specification, &attribute) != nullptr) dwarf_formref_die(&attribute, &declared);
     const auto scope = scopes_.find(dwarf_dieoffset(&declared));
     return (scope == scopes_.end() ? std::string() : scope->second) + plain_name(&function);
@@ -216,14 +217,14 @@ class Names {
   }
 
   Dwarf_Off unit_ = std::numeric_limits<Dwarf_Off>::max();
-  std::map<Dwarf_Off, std::string> scopes_;  // of the unit's functions
+  std::map<Dwarf_Off, std::string> scopes_;  // the scopes of the unit's functions
   std::size_t seen_ = 0;
 };
 
 }  // namespace
 
-// Calls `each(copy, origin, outer)` for every inlined copy: the DIE of the copy, the DIE of the inlined function, and
-// the name of the function whose code contains the copy. Stops when `each` returns false.
+// Calls `each(copy, origin, outer)` for every inlined copy, with the DIE of the copy, the DIE of the inlined function,
+// and the name of the function whose code contains the copy. Stops when `each` returns false.
 void DebugInfo::for_each_inlined(const std::function<bool(Dwarf_Die&, Dwarf_Die&, const std::string&)>& each) const {
   Dwarf_CU* unit = nullptr;
   Dwarf_Die die, sub;
@@ -260,7 +261,7 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
   Names names;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string& outer) {
     const auto [is, fresh] = known.try_emplace(dwarf_dieoffset(&origin), false);
-    // Users may leave out the namespaces and classes of a function that has no linkage name.
+    // Users may omit the namespaces and classes of a function that has no linkage name.
     for (const std::string& own :
          fresh ? std::vector{names.of(origin), plain_name(&origin)} : std::vector<std::string>()) {
       Function function;
@@ -276,7 +277,7 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
 
 namespace {
 
-// The path of the source file from which an inlined copy was called, as in the line table; "" if unknown.
+// The path of the source file that called the inlined copy, as in the line table. "" if it is unknown.
 std::string_view call_file(Dwarf_Die& copy) {
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
@@ -291,7 +292,7 @@ std::string_view call_file(Dwarf_Die& copy) {
   return path != nullptr ? std::string_view(path).substr(0, kMostScopeBytes) : std::string_view();
 }
 
-// The place from which an inlined copy was called: "store.c:71"; "" if unknown.
+// The place that called the inlined copy: "store.c:71". "" if it is unknown.
 std::string call_place(Dwarf_Die& copy) {
   Dwarf_Attribute attribute;
   Dwarf_Word line = 0;
@@ -300,9 +301,9 @@ std::string call_place(Dwarf_Die& copy) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
 }
 
-// The path of the source file that defines an inlined function; "" if unknown. `origin` is the function and `copy` one
-// of its copies. Go's compiler does not record the file of functions that it inlines. But if the copy itself contains
-// inlined calls, these were called from that file; otherwise the copy's first instruction belongs to that file.
+// The path of the source file that defines an inlined function. "" if it is unknown. `origin` is the function, `copy`
+// one of its copies. Go's compiler does not record the files of functions that it inlines. If the copy contains inlined
+// calls, however, these were called from that file. Otherwise the first instruction of the copy belongs to that file.
 std::string_view source_of_inlined(Dwarf_Die& origin, Dwarf_Die& copy) {
   if (const char* file = dwarf_decl_file(&origin)) return std::string_view(file).substr(0, kMostScopeBytes);
   if (!is_go(origin)) return {};
@@ -321,7 +322,7 @@ std::string_view source_of_inlined(Dwarf_Die& origin, Dwarf_Die& copy) {
   return file != nullptr ? std::string_view(file).substr(0, kMostScopeBytes) : std::string_view();
 }
 
-// True if a function belongs to the libraries of compilers and distributions. `file`: its source file.
+// True if a function belongs to the libraries of compilers or distributions. `file` is its source file.
 bool is_of_library(std::string_view name, std::string_view file) {
   const bool go = file.ends_with(".go");  // modules of Go may be in /usr/src, so the folder does not decide for them
   return of_go_library(name, file) || (!go && (file.starts_with("/usr/") || of_rust_library(file)));
@@ -331,7 +332,8 @@ bool is_of_library(std::string_view name, std::string_view file) {
 
 namespace {
 
-// `scopes`: the scopes around some code, innermost first. `place`: the code's place in the source.
+// Makes the list of inlined places. `scopes`: the scopes around some code, innermost first. `place`: where the code is
+// in the source.
 template <class Scopes>
 std::vector<DebugInfo::InlinedPlace> places_in(Scopes& scopes, std::string place) {
   std::vector<DebugInfo::InlinedPlace> out;
@@ -372,7 +374,7 @@ std::vector<DebugInfo::InlinedPlace> DebugInfo::inlined_at(std::uint64_t address
 
 std::vector<DebugInfo::Inlined> DebugInfo::all_inlined(std::size_t most) const {
   std::vector<Inlined> out;
-  std::map<Dwarf_Off, Inlined> known;  // by origin; without a name: the function is excluded
+  std::map<Dwarf_Off, Inlined> known;  // by origin; if the name is empty, the function is excluded
   std::size_t bytes = 0;
   Names names;
   for_each_inlined([&](Dwarf_Die& copy, Dwarf_Die& origin, const std::string&) {
@@ -437,7 +439,8 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
     int line;
     std::uint64_t address;
     Dwarf_Die unit;
-    std::size_t stretch;  // consecutive entries of the line table for one line belong to one stretch
+    // number of the stretch; consecutive entries of the line table for one line belong to the same stretch
+    std::size_t stretch;
   };
   std::vector<Row> rows;
   std::size_t stretches = 0;

@@ -1,5 +1,5 @@
-// Reads DWARF: the functions, parameters and lines of one file, the variables in scope and their locations. Private to
-// symbols.
+// Reads DWARF: the functions, parameters and lines of one file, the variables in scope, and where these are stored.
+// Private to symbols.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -16,12 +16,12 @@
 
 namespace rose::symbols {
 
-// A function, or an inlined copy of one.
+// A function, or one inlined copy of a function.
 struct FunctionDie {
   Dwarf_Die die;
   std::uint64_t entry = 0;   // address of the first instruction
   std::uint64_t begun = 0;   // address after the prologue; 0: unknown
-  std::string inlined_into;  // the function that contains the copy; "" if it is not an inlined copy
+  std::string inlined_into;  // the function that contains the copy; "" if this is no inlined copy
   std::string name;
 };
 
@@ -30,18 +30,18 @@ struct Parameter {
   std::string name;  // "" if it has no name
 };
 
-// The code of a source line in one function or inlined copy. Optimised code may have several contiguous ranges for it,
+// The code of a source line in one function or inlined copy. Optimised code may consist of several contiguous ranges,
 // one for each path to the line.
 struct LineCode {
   std::vector<std::uint64_t> addresses;  // sorted
   std::string function;
-  std::optional<Dwarf_Die> variable;  // the requested variable, if it is in scope there
+  std::optional<Dwarf_Die> variable;  // the requested variable, if it is in scope in this code
 };
 struct LineFound {
-  int line = 0;  // 0: no code at the line or after it
+  int line = 0;  // the line that has code; 0: neither the line nor the lines after it have code
   bool file_known = false;
   std::vector<LineCode> code;
-  std::vector<std::string> in_scope;  // names of the variables in scope, if the requested variable is not
+  std::vector<std::string> in_scope;  // names of the variables in scope, if the requested one is not among them
 };
 
 class DebugInfo {
@@ -55,18 +55,18 @@ class DebugInfo {
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
   // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
-  // One place of code that was inlined. Such code belongs to several places at once: its place in the copy, the place
-  // of the call in each copy around it, and that in the function that contains all of them. The list begins with the
-  // innermost place and ends with that function, whose name is "". `place`: "store.c:71", "" if unknown. Copies of
-  // library functions are left out: the function into which they were inlined called them.
+  // One place of code that was inlined. Such code has several places at once: its place in the copy, the place of the
+  // call in each copy around it, and the place in the function that contains all of them. A list of places begins with
+  // the innermost place and ends with that function, whose name is "". `place`: "store.c:71"; "" if unknown. Copies of
+  // library functions are left out, so the function into which they were inlined counts as the caller.
   struct InlinedPlace {
     std::string name, place;
   };
   [[nodiscard]] std::vector<InlinedPlace> inlined_at(std::uint64_t address) const;
-  // The places from which a copy was called.
+  // The places that called a copy.
   [[nodiscard]] static std::vector<InlinedPlace> called_from(FunctionDie& copy);
-  // Inlined copies of all functions, with `name`, `entry` and source file of the function. Functions defined in the
-  // header folders of compilers and distributions are left out.
+  // The inlined copies of all functions, with the function's `name`, `entry` and source file. Functions that are
+  // defined in the header folders of compilers and distributions are left out.
   struct Inlined {
     std::string name, source;
     std::uint64_t entry = 0;
@@ -74,14 +74,14 @@ class DebugInfo {
   [[nodiscard]] std::vector<Inlined> all_inlined(std::size_t most) const;
   [[nodiscard]] static std::vector<Parameter> parameters(FunctionDie& function);
   [[nodiscard]] static std::vector<Parameter> results(FunctionDie& function);  // for Go
-  [[nodiscard]] static bool takes_more(FunctionDie& function);                 // variadic: "..."
+  [[nodiscard]] static bool takes_more(FunctionDie& function);                 // the function is variadic ("...")
   [[nodiscard]] static int language(Dwarf_Die& die);                           // DW_LANG_*; 0: unknown
   [[nodiscard]] LineFound line(const std::string& file, int line, const std::string& variable) const;
 
-  // The place in the source: "store.c:71"; "" if unknown.
+  // The place of the code in the source: "store.c:71". "" if it is unknown.
   [[nodiscard]] std::string source_of(std::uint64_t address) const;
 
-  // The location of a variable at an address. `function`: the function to which the frame belongs.
+  // Where a variable is stored when a thread is at an address. `function`: the function to which the frame belongs.
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const;
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address) const;
 

@@ -11,7 +11,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostOperations = 64;
-constexpr int kDeepestExpression = 4;  // nested expressions: a frame base, the address of a frame
+constexpr int kDeepestExpression = 4;  // most nested expressions, such as a frame base or the address of a frame
 
 const char* const kGone = "optimized out at that address";
 Stand gone() { return Stand::nowhere(kGone); }
@@ -41,7 +41,7 @@ class Evaluation {
   }
 
  private:
-  // The location that the operations so far describe.
+  // The location that the operations until now describe.
   Stand settle() {
     if (current_) return *std::exchange(current_, std::nullopt);
     if (stack_.size() != 1) return gone();
@@ -123,8 +123,8 @@ class Evaluation {
     return std::nullopt;
   }
 
-  // The value at the function's entry is known only if the probe is at the entry: the registers then still have that
-  // value.
+  // The value at the function's entry is known only if the probe is at the entry, because the registers then still have
+  // their values.
   std::optional<Stand> entry_value(const Dwarf_Op& op) {
     if (!context_.entry || attribute_ == nullptr)
       return Stand::nowhere(std::string(kGone) + ": only its value at the function's entry is known");
@@ -148,7 +148,7 @@ class Evaluation {
       case DW_OP_bregx: return by_register(op.number, op.number2);
       case DW_OP_fbreg: return frame_base(op.number);
       case DW_OP_call_frame_cfa: return frame_address();
-      // Expressed relative to the instruction pointer, so that the result holds wherever the file is loaded.
+      // The address is relative to the instruction pointer, so that it is right wherever the file is loaded.
       case DW_OP_addr: return push({context_.machine->instruction, {op.number - context_.address}});
       case DW_OP_const1u:
       case DW_OP_const1s:

@@ -1,5 +1,5 @@
-// Translates DWARF location expressions into what a probe at one address can read: registers, memory relative to them,
-// constants. Private to symbols.
+// Translates DWARF location expressions into what a probe at one address can read: registers, memory relative to
+// registers, constants. Private to symbols.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -13,12 +13,12 @@
 
 namespace rose::symbols {
 
-// The location of an object when a thread is at a given address.
+// Where an object is stored when a thread is at a given address.
 struct Stand {
   struct Piece;
   enum class How {
-    value,   // the chain yields its bits, starting at bit `shift`
-    memory,  // the chain yields its address
+    value,   // the chain yields the object's bits, from bit `shift` on
+    memory,  // the chain yields the object's address
     pieces,  // the object is in several pieces, one after the other
     unknown,
   };
@@ -42,23 +42,23 @@ inline Stand Stand::nowhere(std::string why) { return {How::unknown, {}, 0, {}, 
 inline Stand Stand::in_register(std::uint8_t number) { return {How::value, {number, {0}}, 0, {}, {}}; }
 inline Stand Stand::at(Chain address) { return {How::memory, std::move(address), 0, {}, {}}; }
 
-// The location of a part of an object.
+// Where a part of an object is stored.
 [[nodiscard]] Stand part_of(const Stand& whole, std::uint64_t offset, std::uint64_t size);
-// The location of the object to which a pointer refers.
+// Where the object is stored to which a pointer refers.
 [[nodiscard]] Stand pointed_to(const Stand& pointer);
 
-// The context in which an expression is evaluated.
+// The context in which a location expression is evaluated.
 struct Context {
   std::uint64_t address = 0;      // address of the probe, in the file
-  bool entry = false;             // the probe is on a function's first instruction
+  bool entry = false;             // the probe is on the first instruction of a function
   Dwarf_CFI* eh_frame = nullptr;  // may be null
   Dwarf_CFI* debug_frame = nullptr;
   const Machine* machine = &machine::kOwn;
   Dwarf_Die* function = nullptr;  // the function to which the frame belongs; may be null
 };
 
-// The location of a variable or parameter. If it has no location there, the result is `unknown`: "optimized out at that
-// address".
+// Where a variable or parameter is stored. If it is not stored anywhere at that address, the result is `unknown`:
+// "optimized out at that address".
 [[nodiscard]] Stand stand_of(Dwarf_Die* variable, const Context& context);
 
 }  // namespace rose::symbols

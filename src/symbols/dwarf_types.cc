@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kMostQualifiers = 32;
 constexpr std::size_t kMostMembersSeen = 4096;
-constexpr int kDeepestMember = 6;  // nested anonymous members and base classes
+constexpr int kDeepestMember = 6;  // deepest nesting of anonymous members and base classes
 constexpr std::size_t kMostNames = 512;
 
 bool is_structure(int tag) {
@@ -45,8 +45,8 @@ struct Member {
   Dwarf_Die die;
   std::string name;
   std::uint64_t offset = 0;
-  bool base = false;  // a base class
-  bool bits = false;  // a bit field
+  bool base = false;  // the member is a base class
+  bool bits = false;  // the member is a bit field
 };
 
 // The members of a type that occupy space.
@@ -116,7 +116,7 @@ bool is_char(Dwarf_Die* type) {
   return encoding == DW_ATE_signed_char || encoding == DW_ATE_unsigned_char || encoding == DW_ATE_UTF;
 }
 
-// The first pointer in a type or in its members, at any depth.
+// The first pointer in a type, which may be a member at any depth.
 std::optional<Found> first_pointer(Dwarf_Die* type, int depth = 0) {
   if (depth > kDeepestMember + 2) return std::nullopt;
   for (Member& member : members_of(type)) {
@@ -198,7 +198,7 @@ std::shared_ptr<const std::map<std::int64_t, std::string>> enumerators(Dwarf_Die
   return names;
 }
 
-// Adds one value of `size` bytes at a location.
+// Adds a value of `size` bytes, stored at `stand`.
 void put_bits(const Stand& stand, std::uint64_t size, Reading& out) {
   if (stand.how == Stand::How::unknown) {
     out.refused = stand.refused;
@@ -229,7 +229,7 @@ void put_text(const Stand& text, Reading& out) {
   out.fetch.at = text.chain;
 }
 
-// Sets the chain that yields a word at a location.
+// Sets the chain that yields the word stored at `stand`.
 bool word_chain(const Stand& stand, Chain& out, std::string& refused) {
   if (stand.how == Stand::How::value && stand.shift == 0) {
     out = stand.chain;
@@ -303,7 +303,7 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
       else if (word_chain(pointer, out.fetch.at, out.refused)) (void)word_chain(length, out.fetch.length, out.refused);
       return out;
     }
-    // Skip types that only wrap a value, such as an atomic or a distinct type for a number.
+    // Skip types that only contain one value, such as an atomic, or a distinct type for a number.
     std::vector<Member> members = members_of(&type);
     std::erase_if(members, [](Member& member) {
       auto inner = type_of(&member.die);
@@ -419,7 +419,7 @@ Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::
   if (!type) return fail(ErrorKind::input, fmt::format("the type of '{}' is unknown", name));
   std::string type_text = type_name(typed);
   for (const std::string& wanted : members) {
-    // Follow at most two levels: a reference to a pointer.
+    // Follow at most two levels, as in a reference to a pointer.
     for (int i = 0; i < 2 && type && is_pointer(dwarf_tag(&*type)); ++i) {
       stand = pointed_to(stand);
       type = type_of(&*type);

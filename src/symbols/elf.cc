@@ -21,14 +21,14 @@
 namespace rose::symbols {
 namespace {
 
-constexpr int kMostDieDepth = 48;                // nesting of scopes that contain functions
-constexpr std::uint64_t kMostDies = 50'000'000;  // DIEs visited per file
+constexpr int kMostDieDepth = 48;                // deepest nesting of scopes that contain functions
+constexpr std::uint64_t kMostDies = 50'000'000;  // most DIEs that are visited in a file
 constexpr std::size_t kMostNameBytes = 65536;
 constexpr std::size_t kMostSlots = 4'000'000;
-// bytes that are read at once; more than any function has
+// most bytes that are read at once, which is more than any function has
 constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;
 
-// Only regular files are opened, because libelf would block or misread with a pipe, a folder or an empty file.
+// Opens only regular files. With a pipe, a folder or an empty file, libelf would block or read nonsense.
 Result<Fd> open_program(const std::filesystem::path& path) {
   Fd fd = open_regular(path);
   if (fd) return fd;
@@ -88,7 +88,7 @@ DebugLink debug_link(Elf* elf) {
     if (length == 0 || crc_at + 4 > data->d_size) return {};
     DebugLink link;
     link.name.assign(text, length);
-    // If the name contained a slash, the file could direct rose to any path.
+    // If the name could contain a slash, the file could direct rose to any path.
     if (link.name.find('/') != std::string::npos || link.name == "." || link.name == "..") return {};
     std::memcpy(&link.crc, text + crc_at, 4);
     return link;
@@ -96,7 +96,7 @@ DebugLink debug_link(Elf* elf) {
   return {};
 }
 
-// The CRC-32 of a file, as stored in .gnu_debuglink (zlib's polynomial).
+// The CRC-32 of a file as .gnu_debuglink contains it (zlib's polynomial).
 std::optional<std::uint32_t> file_crc(int fd) {
   static const std::vector<std::uint32_t> table = [] {
     std::vector<std::uint32_t> made(256);
@@ -121,7 +121,7 @@ std::optional<std::uint32_t> file_crc(int fd) {
   }
 }
 
-// Collects (entry address, source file) for every subprogram with code.
+// Collects the entry address and the source file of every subprogram with code.
 class SourceWalk {
  public:
   explicit SourceWalk(std::map<std::uint64_t, std::string>& found) : found_(found) {}
@@ -143,14 +143,14 @@ class SourceWalk {
       switch (dwarf_tag(&die)) {
         case DW_TAG_subprogram:
           subprogram(die);
-          children(die, depth + 1);  // nested functions and members of local classes
+          children(die, depth + 1);  // finds nested functions, and members of local classes
           break;
         case DW_TAG_namespace:
         case DW_TAG_module:
         case DW_TAG_class_type:
         case DW_TAG_structure_type:
         case DW_TAG_union_type:
-        case DW_TAG_enumeration_type:  // Rust has impl blocks for enums
+        case DW_TAG_enumeration_type:  // in Rust, the impl block of an enum contains functions
         case DW_TAG_lexical_block: children(die, depth + 1); break;
         default: break;
       }
@@ -160,7 +160,8 @@ class SourceWalk {
   void subprogram(Dwarf_Die& die) {
     Dwarf_Addr entry = 0;
     const bool has_entry = dwarf_entrypc(&die, &entry) == 0;
-    // A function that is split into a hot and a cold part has ranges. Symbols show which part is which.
+    // A function that is split into a hot and a cold part has several ranges. The symbols show which range is which
+    // part.
     std::vector<Dwarf_Addr> entries;
     if (has_entry && entry != 0) entries.push_back(entry);
     Dwarf_Addr base = 0;
@@ -191,7 +192,7 @@ class SourceWalk {
   std::uint64_t seen_ = 0;
 };
 
-// `without_go`: skips Go's units, because Go's own table has already supplied their sources.
+// `without_go` skips Go's units, because Go's own table has already supplied their sources.
 void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>& found) {
   if (!is_safe_to_read(elf)) return;
   const std::unique_ptr<Dwarf, decltype(&dwarf_end)> dwarf(dwarf_begin_elf(elf, DWARF_C_READ, nullptr), dwarf_end);
@@ -212,7 +213,7 @@ void add_sources(Elf* elf, bool without_go, std::map<std::uint64_t, std::string>
   }
 }
 
-// The meaning of what the loader writes to a word.
+// What the loader writes to a word.
 enum class Relocation {
   moved,     // an address in this file
   resolved,  // the address that a function of this file returns
@@ -236,13 +237,15 @@ Relocation meaning_of(const Elf64_Rela& rela, const Machine& machine) {
 
 }  // namespace
 
-// libdw 0.188 searches for the end of a string without checking the end of the section. In a damaged file without a
-// final zero byte it would read beyond its memory. It also opens any alternate file that the file names.
+// libdw 0.188 searches for the end of a string without checking the end of the section. If a damaged file has no final
+// zero byte, it would read beyond its memory. It also opens any alternate file that the file names. Returns false in
+// these cases.
 bool is_safe_to_read(Elf* elf) {
   constexpr unsigned kMostPacked = 40;
   constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{16} << 20;  // bytes
-  // libdw decompresses other sections by itself and without a limit, so all of them count. Debug information shrinks to
-  // a third or a tenth of its size. A higher ratio indicates a file that was made to exhaust rose's memory.
+  // libdw decompresses other sections by itself and without a limit, so all of them count. Compression reduces debug
+  // information to a third or a tenth of its size. A higher ratio indicates a file that was made to exhaust rose's
+  // memory.
   std::uint64_t unpacked = 0, end = 0;  // end: end of the last compressed section, up to which the file has bytes
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
@@ -254,8 +257,8 @@ bool is_safe_to_read(Elf* elf) {
     if (name == nullptr) continue;
     const std::string_view text = name;
     if (text == ".gnu_debugaltlink" || text == ".debug_sup") {
-      // libdw would open the named file as root, and would block if the file is a pipe. So only the distribution's
-      // folder is accepted.
+      // libdw would open the named file as root, and would block if that file is a pipe. Therefore only files in the
+      // distribution's folder are accepted.
       const auto bytes = bytes_of(section);
       const std::string_view link(reinterpret_cast<const char*>(bytes.data()), bytes.size());
       const std::string_view file = link.substr(0, link.find('\0'));
@@ -307,7 +310,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
   elf_version(EV_CURRENT);
   ElfFile file;
   ROSE_TRY(file.fd_, open_program(path));
-  // The file is read instead of mapped. If it shrinks meanwhile, rose then gets an error instead of SIGBUS.
+  // Read the file instead of mapping it. If the file shrinks meanwhile, rose then gets an error instead of SIGBUS.
   file.elf_.reset(elf_begin(file.fd_.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
   if (!file.elf_ || elf_kind(file.elf_.get()) != ELF_K_ELF || gelf_getehdr(file.elf_.get(), &header) == nullptr) {
@@ -342,7 +345,7 @@ Result<ElfFile> ElfFile::open(const std::filesystem::path& path) {
     }
     if (program.p_type != PT_LOAD || (program.p_flags & PF_X) == 0) continue;
     if (program.p_offset >= file_size) continue;
-    // A damaged header may describe more code than the file has, but no offset may lie outside the file.
+    // A damaged header may describe more code than the file has, but no offset may be outside the file.
     const std::uint64_t size = std::min(program.p_filesz, file_size - program.p_offset);
     if (program.p_vaddr + size < program.p_vaddr) continue;
     file.segments_.push_back({program.p_vaddr, program.p_offset, size});
@@ -370,7 +373,7 @@ void ElfFile::open_debug_file(const std::filesystem::path& path) {
     if (other.st_dev == own.st_dev && other.st_ino == own.st_ino) continue;
     std::unique_ptr<Elf, ElfEnd> elf(elf_begin(fd.get(), ELF_C_READ, nullptr));
     if (!elf || elf_kind(elf.get()) != ELF_K_ELF) continue;
-    // The debug file must belong to this build, or addresses would be inside other functions.
+    // The debug file must belong to this build, because otherwise its addresses would be in the middle of functions.
     const std::vector<std::uint8_t> other_id = build_id(elf.get());
     if (!id.empty() && !other_id.empty() ? id != other_id : link.name.empty() || file_crc(fd.get()) != link.crc) {
       continue;
@@ -413,7 +416,7 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) continue;
     if ((header.sh_type != SHT_SYMTAB && header.sh_type != SHT_DYNSYM) || header.sh_entsize == 0) continue;
-    Elf_Data* data = elf_getdata(section, nullptr);  // checks the size against that of the file
+    Elf_Data* data = elf_getdata(section, nullptr);  // libelf checks that the section is in the file
     if (data == nullptr || data->d_buf == nullptr) continue;
     const std::size_t count = std::min<std::size_t>(data->d_size / sizeof(Elf64_Sym), INT32_MAX);
     for (std::size_t i = 0; i < count; ++i) {
@@ -440,7 +443,7 @@ void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {
 
 namespace {
 
-// Visits sections that hold program data, with header and name.
+// Calls `each` for the sections that contain program data, with their headers and names.
 template <typename Each>
 void each_data_section(Elf* elf, const Each& each) {
   std::size_t names = 0;
@@ -458,9 +461,9 @@ void each_data_section(Elf* elf, const Each& each) {
 }  // namespace
 
 // Since Go 1.18, entries are relative to runtime.text, which is not the start of .text if C code is linked in. Until Go
-// 1.26, the header contained this address. Since then it must be found in the runtime's module data, which begins with
-// the address of the table and also contains the first and last address of code, one after the other. In a PIE,
-// relocations contain these words.
+// 1.26, the header contained the address of runtime.text. Since then, it must be found in the runtime's module data.
+// These begin with the address of the table, and also contain the first and the last address of code, one after the
+// other. In a PIE, the relocations contain these words.
 std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) const {
   if (!header.relative()) return 0;
   const auto good = [&](std::uint64_t text) {
@@ -515,7 +518,7 @@ std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) cons
     }
   });
   if (text != 0) return text;
-  // Without C code, runtime.text is the start of .text.
+  // If there is no C code, runtime.text is the start of .text.
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf_.get(), &names) != 0) return 0;
   while ((section = elf_nextscn(elf_.get(), section)) != nullptr) {
@@ -545,7 +548,7 @@ void ElfFile::read_go_table() {
     if (name == ".gopclntab" || name == ".data.rel.ro.gopclntab") take(bytes_of(section), header.sh_addr);
   });
   if (!go_.empty() || !go) return;
-  // In a PIE linked by a C linker, the table is a part of .data.rel.ro.
+  // In a PIE that was linked by a C linker, the table is a part of .data.rel.ro.
   each_data_section(elf_.get(), [&](Elf_Scn* section, const GElf_Shdr& header, std::string_view name) {
     if (!go_.empty() || header.sh_size > kMostSearched || !(name.starts_with(".data.rel.ro") || name == ".rodata"))
       return;
@@ -620,9 +623,8 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
       Slot slot;
       switch (meaning_of(rela, *machine_)) {
         case Relocation::moved:
-        case Relocation::resolved:  // the symbol is a resolver that selects the implementation; calls use its name
-          slot.address = static_cast<std::uint64_t>(rela.r_addend);
-          break;
+        // the symbol is a resolver, which selects the implementation; calls are named after it
+        case Relocation::resolved: slot.address = static_cast<std::uint64_t>(rela.r_addend); break;
         case Relocation::symbol: {
           GElf_Sym symbol;
           if (symbols == nullptr || ELF64_R_SYM(rela.r_info) > INT32_MAX ||
@@ -635,7 +637,7 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
         }
         case Relocation::other: continue;
       }
-      if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // data, not code
+      if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // the address is one of data, not of code
       if (slot.address != 0 || !slot.name.empty()) found.emplace(rela.r_offset, std::move(slot));
     }
   }

@@ -1,4 +1,4 @@
-// Reads one ELF file and its debug file: symbols, segments, and the source file of an address. Input files may be
+// Reads one ELF file and its debug file: symbols, segments, and the source file of an address. The files may be
 // hostile. Private to symbols.
 #pragma once
 
@@ -25,20 +25,20 @@ struct RawSymbol {
   std::uint64_t address = 0;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  int binding = 0;          // 0 global, 1 weak, 2 local; the smallest is preferred
+  int binding = 0;          // 0: global, 1: weak, 2: local; the smallest is preferred
   std::uint64_t check = 0;  // length of Go's stack check at the entry, in bytes; 0: none
 };
 
-// What the dynamic linker stores in a slot: the address of a function in another file, known by its name, or of a
-// function in this file, known by its address.
+// What the dynamic linker stores in a slot: the address of a function. A function in another file is known by its name,
+// and one in this file by its address.
 struct Slot {
   std::string name;           // "" if the function has no name
-  std::uint64_t address = 0;  // in this file; 0: in another file
+  std::uint64_t address = 0;  // address in this file; 0: the function is in another file
 };
 
 class ElfFile {
  public:
-  // Returns ErrorKind::input if the file is missing, is not an x86-64 or arm64 program or shared library, or has
+  // Fails with ErrorKind::input if the file is missing, is no program or shared library for x86-64 or arm64, or has
   // damaged headers.
   [[nodiscard]] static Result<ElfFile> open(const std::filesystem::path& path);
   ElfFile(ElfFile&&) noexcept = default;
@@ -46,30 +46,31 @@ class ElfFile {
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
 
-  // Function symbols with code in the file, from .symtab, .dynsym, the debug file and MiniDebugInfo, sorted by address
-  // and without duplicates. Functions without a symbol come from Go's .gopclntab if the file has one.
+  // The function symbols that have code in the file, from .symtab, .dynsym, the debug file and MiniDebugInfo, sorted by
+  // address and without duplicates. If the file has Go's .gopclntab, functions without a symbol are taken from it.
   [[nodiscard]] std::vector<RawSymbol> functions() const;
 
-  // The source file of each function entry, from DWARF or Go's .gopclntab; empty without either.
+  // The source file of each function entry, from DWARF or Go's .gopclntab. Empty if the file has neither.
   [[nodiscard]] std::map<std::uint64_t, std::string> sources() const;
 
   // The slots through which code makes indirect calls (.got and similar), by address.
   [[nodiscard]] std::map<std::uint64_t, Slot> slots() const;
 
-  // Returns the bytes of code at an address; fewer if the file ends before.
+  // The bytes of code at an address. If the file ends before, there are fewer than `size`.
   [[nodiscard]] std::vector<std::uint8_t> code(std::uint64_t address, std::uint64_t size) const;
 
   // True if the file has Go's function table.
   [[nodiscard]] bool is_go() const { return !go_.empty(); }
 
-  // The file offset of the code at an address; nullopt if it is not code.
+  // The file offset of the code at an address; nullopt if there is no code.
   [[nodiscard]] std::optional<std::uint64_t> file_offset(std::uint64_t address) const;
 
-  // Handles for libdw, valid while this object exists. debug_handle() is nullptr if there is no debug file.
+  // Handles for libdw, which are valid as long as this object exists. debug_handle() is nullptr if there is no debug
+  // file.
   [[nodiscard]] Elf* handle() const { return elf_.get(); }
   [[nodiscard]] Elf* debug_handle() const { return debug_.get(); }
 
-  // The path of the separate debug file in use; "" if there is none.
+  // The path of the separate debug file that is used; "" if there is none.
   [[nodiscard]] const std::filesystem::path& debug_path() const { return debug_path_; }
 
  private:
@@ -99,11 +100,11 @@ class ElfFile {
   std::vector<GoFunction> go_;
 };
 
-// True if libdw may read this file's debug information: its strings are terminated, and if libdw would open an
-// alternate file by itself, that file belongs to the distribution.
+// True if libdw may read this file's debug information. Its strings must be terminated; and if libdw would open an
+// alternate file by itself, that file must belong to the distribution.
 [[nodiscard]] bool is_safe_to_read(Elf* elf);
 
-// The paths at which the debug file may be, best first. `link` is from .gnu_debuglink and may be "".
+// The paths at which the debug file may be, the best one first. `link` comes from .gnu_debuglink and may be "".
 [[nodiscard]] std::vector<std::filesystem::path> debug_candidates(const std::filesystem::path& binary,
                                                                   std::span<const std::uint8_t> build_id,
                                                                   const std::string& link);

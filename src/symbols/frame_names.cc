@@ -16,8 +16,8 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostInlined = 32;     // levels of inlining at one address
-constexpr std::size_t kMostUnits = 200'000;  // at most this many are searched if the file has no address index
+constexpr std::size_t kMostInlined = 32;     // most levels of inlining at one address
+constexpr std::size_t kMostUnits = 200'000;  // if the file has no address index, at most this many units are searched
 constexpr std::size_t kMostMangledBytes = 16'384;
 
 struct Free {
@@ -44,8 +44,8 @@ std::string name_of(Dwarf_Die* die) {
   return name != nullptr ? scope_of(die) + name : std::string();
 }
 
-// The unit that contains the address. All units are searched if there is no address index, which compilers other than
-// GCC omit.
+// The unit that contains the address. If there is no address index, all units are searched; compilers other than GCC
+// omit the index.
 std::optional<Dwarf_Die> unit_at(Dwfl_Module* module, std::uint64_t pc, Dwarf_Addr& bias) {
   if (Dwarf_Die* unit = dwfl_module_addrdie(module, pc, &bias); unit != nullptr) return *unit;
   Dwarf_Die* unit = nullptr;
@@ -73,7 +73,8 @@ int line_of_call(Dwarf_Die* inlined) {
   return static_cast<int>(line);
 }
 
-// Names from DWARF: the inlined functions, then the function itself. Empty if DWARF does not know the address.
+// The names from DWARF: first the inlined functions, then the function itself. Empty if DWARF does not contain the
+// address.
 std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
   Dwarf_Addr bias = 0;
   Dwarf* dwarf = dwfl_module_getdwarf(module, &bias);
@@ -103,7 +104,7 @@ std::vector<StackFrame> by_dwarf(Dwfl_Module* module, std::uint64_t pc) {
     file = file_of_call(&*unit, die);
     line = line_of_call(die);
   }
-  // An inlined function without an enclosing function means that the debug information is damaged, so it is not used.
+  // An inlined function without a function around it means that the debug information is damaged, so do not use it.
   return {};
 }
 
@@ -139,7 +140,7 @@ std::vector<StackFrame> FrameNames::at(Dwfl_Module* module, std::uint64_t pc, st
   if (auto frames = by_dwarf(module, pc); !frames.empty()) {
     if (!frames.back().function.empty()) return frames;
   }
-  // dwfl_module_addrinfo() is not used, because in a damaged file it returns unterminated names.
+  // Do not use dwfl_module_addrinfo(), because in a damaged file it returns names without an end.
   StackFrame frame;
   if (const Named* named = in_tables(path, address); named != nullptr) {
     frame.function = printed(named->name.c_str());

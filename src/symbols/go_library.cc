@@ -9,8 +9,8 @@ namespace {
 
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
 
-// The package of a function: "crypto/sha256" for "crypto/sha256.(*digest).Write". Type arguments in brackets contain
-// paths of their own.
+// The package of a function: "crypto/sha256" for "crypto/sha256.(*digest).Write". Type arguments in brackets may
+// contain other paths.
 std::string_view package_of(std::string_view function) {
   const std::string_view head = function.substr(0, function.find_first_of("[("));
   const std::size_t slash = head.rfind('/');
@@ -48,7 +48,7 @@ bool is_clone(std::string_view function) {
 }
 
 // True for the functions of runtime/cgo through which threads of C enter and leave Go. They are on stacks of every
-// program that is linked with C, and have no source file, because the distribution builds them without debug
+// program that is linked with C. They have no source file, because the distribution builds them without debug
 // information.
 bool of_cgo(std::string_view function) {
   return function.starts_with("crosscall") || function.starts_with("x_cgo_") || function.starts_with("_cgo_");
@@ -68,17 +68,17 @@ bool of_go_library(std::string_view function, std::string_view file) {
   if (file.empty() && of_cgo(function)) return true;
   if (file.empty()) return !package.empty() && is_known(package) && !is_clone(function);
   if (!file.ends_with(".go") && !file.ends_with(".s")) return false;
-  // For callers, only the name of the file is known: "proc.go" for "runtime.main".
+  // For callers, only the file's name without a folder is known: "proc.go" for "runtime.main".
   if (file.find('/') == std::string_view::npos) return !package.empty() && is_known(package);
   constexpr std::string_view kSources = "/src/";
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
   if (!is_known(folder)) return false;
-  // If the function of a literal was inlined, the literal is named after the function into which it was inlined:
-  // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". So its source file decides. Without a root, the folder of
-  // the file decides, because no module may have the path of a standard package.
+  // If the function that contains a literal was inlined, the literal is named after the function into which it was
+  // inlined: "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". Therefore the literal's source file decides. If
+  // the path has no root, the folder of the file decides, because no module may have the path of a standard package.
   if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
-  // Some functions of one package are implemented in another one; local names in assembly files contain no package.
+  // Some functions of one package are implemented in another package. Local names in assembly files contain no package.
   return package.empty() ? file.ends_with(".s") : is_known(package);
 }
 

@@ -6,15 +6,15 @@
 
 namespace rose::symbols {
 
-// True if the function (for example "crypto/sha256.(*digest).Write"), whose source file is `file`, belongs to the Go
-// distribution. Standard packages have no host name in their path, and their files are in folders of the same name:
-// below the src folder of a GOROOT, or, with -trimpath, without a root. If the file is unknown ("") or has no folder,
+// True if the function (for example "crypto/sha256.(*digest).Write") belongs to the Go distribution. `file` is its
+// source file. The paths of standard packages contain no host name, and their files are in folders of the same name:
+// below the src folder of a GOROOT or, with -trimpath, without a root. If the file is unknown ("") or has no folder,
 // the name alone decides.
 [[nodiscard]] bool of_go_library(std::string_view function, std::string_view file);
 
-// The module of a source file according to the file's path: "github.com/tendermint/tendermint" for
+// The module of a source file, according to the path of the file: "github.com/tendermint/tendermint" for
 // ".../pkg/mod/github.com/tendermint/tendermint@v0.34.0/x.go", "go.etcd.io/etcd" for "go.etcd.io/etcd/raft/raft.go". ""
-// if the path does not show it.
+// if the path does not show the module.
 [[nodiscard]] std::string go_module(std::string_view file);
 
 }  // namespace rose::symbols

@@ -6,7 +6,8 @@
 namespace rose::symbols {
 namespace {
 
-// Limits for the offset of gopc in g. It is not smaller, because g begins with the stack's bounds and the registers.
+// Limits for the offset of gopc in g. The offset cannot be smaller, because g begins with the bounds of the stack and
+// the registers.
 constexpr std::uint32_t kLeastOfCreator = 128, kMostOfCreator = 2048;
 
 // Reads known instructions from the front of the code.
@@ -32,7 +33,7 @@ class Code {
   std::size_t at_ = 0;
 };
 
-// Recognises the check that cmd/internal/obj/arm64 (stacksplit) generates; g is in x28.
+// Recognises the check that cmd/internal/obj/arm64 (stacksplit) generates. g is in x28.
 std::size_t arm64_stack_check_bytes(std::span<const std::uint8_t> bytes) {
   std::size_t at = 0;
   const auto eat = [&](std::uint32_t mask, std::uint32_t wanted) {
@@ -52,8 +53,8 @@ std::size_t arm64_stack_check_bytes(std::span<const std::uint8_t> bytes) {
 
 }  // namespace
 
-// Recognises the check that cmd/internal/obj/x86 (stacksplit) generates. The limit is at offset 16 of the goroutine's
-// g.
+// Recognises the check that cmd/internal/obj/x86 (stacksplit) generates. The limit of the stack is at offset 16 in the
+// goroutine's g.
 std::size_t stack_check_bytes(std::span<const std::uint8_t> bytes, const Machine& machine) {
   if (machine.elf == EM_AARCH64) return arm64_stack_check_bytes(bytes);
   Code code(bytes);

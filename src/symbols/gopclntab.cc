@@ -6,10 +6,10 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostText = 65536;  // bytes of a name or path
+constexpr std::size_t kMostText = 65536;  // most bytes of a name or path
 constexpr std::uint64_t kMostFunctions = 5'000'000;
 
-// Bounds-checked reads from the table.
+// Reads from the table, and checks that the reads are inside it.
 class Bytes {
  public:
   explicit Bytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
@@ -30,7 +30,7 @@ class Bytes {
     if (end == nullptr) return std::nullopt;
     return std::string_view(begin, static_cast<std::size_t>(static_cast<const char*>(end) - begin));
   }
-  // Reads a varint and moves `at` past it.
+  // Reads a varint, and moves `at` behind it.
   [[nodiscard]] std::optional<std::uint32_t> varint(std::uint64_t& at) const {
     std::uint32_t value = 0;
     for (int shift = 0; shift < 35; shift += 7) {
@@ -47,20 +47,20 @@ class Bytes {
   std::span<const std::uint8_t> bytes_;
 };
 
-// Offsets of the table's parts.
+// The offsets of the table's parts.
 struct Layout {
   GoHeader header;
   std::uint64_t names = 0, units = 0, files = 0, values = 0;
   std::uint64_t functions = 0;   // the function table; since 1.16, funcoffs are relative to it
   std::uint64_t data = 0;        // the address to which funcoffs are relative
   std::uint64_t file_count = 0;  // number of files; only in 1.2
-  unsigned field = 8;            // bytes per field of an entry in the function table
+  unsigned field = 8;            // bytes of each field of an entry in the function table
 };
 
 std::optional<Layout> layout_of(const Bytes& bytes) {
   const auto magic = bytes.u32(0);
   const auto rest = bytes.u32(4);
-  // A valid table has two zero bytes, an instruction size of one byte (arm64: four) and a pointer size of eight.
+  // A valid table has two zero bytes, then an instruction size of one byte (arm64: four), then a pointer size of eight.
   if (!magic || !rest || (*rest != 0x08010000 && *rest != 0x08040000)) return std::nullopt;
   Layout out;
   auto& header = out.header;
@@ -89,7 +89,7 @@ std::optional<Layout> layout_of(const Bytes& bytes) {
     out.files = word(at + 2);
     out.values = word(at + 3);
     out.functions = out.data = word(at + 4);
-    // Offsets close to the maximum would overflow in later additions.
+    // With offsets close to the maximum, later additions would overflow.
     for (const auto part : {out.names, out.units, out.files, out.values, out.functions}) {
       if (part > UINT32_MAX) return std::nullopt;
     }
@@ -111,7 +111,7 @@ std::optional<std::uint32_t> first_value(const Bytes& bytes, std::uint64_t at) {
   const auto delta = bytes.varint(at);
   if (!delta) return std::nullopt;
   const std::uint32_t change = (*delta & 1) != 0 ? ~(*delta >> 1) : *delta >> 1;
-  return change - 1;  // values start at -1
+  return change - 1;  // because values start at -1
 }
 
 }  // namespace
@@ -146,14 +146,14 @@ std::vector<GoFunction> go_functions(std::span<const std::uint8_t> table, std::u
     return *value;
   };
   out.reserve(std::min<std::uint64_t>(header.functions, table.size() / 8));
-  // A hostile table may refer to one large text many times, so the table's size limits the total.
+  // A hostile table may refer to one large text many times, so the size of the table limits the total.
   std::uint64_t spent = 0;
   for (std::uint64_t i = 0; i < header.functions; ++i) {
     const std::uint64_t place = layout->functions + i * 2 * field;
     const auto entry = get(place), data_offset = get(place + field), next = get(place + 2 * field);
     if (!entry || !data_offset || !next || *next < *entry || *data_offset > table.size()) break;
     const std::uint64_t data = layout->data + *data_offset;
-    // The function's record contains its entry again, followed by 32-bit words.
+    // The function's record contains its entry once more. 32-bit words follow it.
     const std::uint64_t words = data + field;
     const auto name_at = bytes.u32(words);
     if (!name_at) break;

@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::unordered_set<std::string_view>;
 
-// Names without the prefixes and suffixes "__", "__libc_", "64", "_chk" and "_nocancel".
+// Names of functions, without the prefixes and suffixes "__", "__libc_", "64", "_chk" and "_nocancel".
 const Names& changing() {
   static const Names names{"write",
                            "pwrite",
@@ -251,7 +251,7 @@ const Names& asking() {
   return names;
 }
 
-// Functions for buffered output: a call enters the kernel only if the buffer is full.
+// Functions for buffered output. A call of such a function enters the kernel only if the buffer is full.
 const Names& buffered_changing() {
   static const Names names{
       "fflush",  "fflush_unlocked", "fclose",   "fopen",  "freopen", "fdopen",    "fwrite",       "fwrite_unlocked",
@@ -356,7 +356,7 @@ const Names& quiet_ones() {
   return names;
 }
 
-// Removes prefixes and suffixes: "__libc_pwrite64_nocancel" becomes "pwrite".
+// Removes the prefixes and suffixes: "__libc_pwrite64_nocancel" becomes "pwrite".
 std::string_view plain(std::string_view name) {
   if (const std::size_t version = name.find('@'); version != std::string_view::npos) name = name.substr(0, version);
   for (const std::string_view front : {"__GI_", "__libc_", "__interceptor_", "__"})
@@ -372,8 +372,8 @@ std::string_view plain(std::string_view name) {
   return name;
 }
 
-// The last component in lower case: "WriteAt" becomes "writeat", "(*File).Sync" "sync", "std::filesystem::rename"
-// "rename".
+// The last component in lower case: "WriteAt" becomes "writeat", "(*File).Sync" becomes "sync",
+// "std::filesystem::rename" becomes "rename".
 std::string last_word(std::string_view bare) {
   const std::size_t at = bare.find_last_of(":.");
   return lower_case(at == std::string_view::npos ? bare : bare.substr(at + 1));

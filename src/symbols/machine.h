@@ -1,5 +1,5 @@
-// Differences between programs of x86-64 and arm64: registers by DWARF number, and how calls use them. A file is
-// interpreted for the machine that it was built for, whichever machine reads it.
+// The differences between programs for x86-64 and for arm64: registers by their DWARF numbers, and how calls use them.
+// A file is interpreted for the machine for which it was built, whichever machine reads it.
 // https://gitlab.com/x86-psABIs/x86-64-ABI, https://github.com/ARM-software/abi-aa (aapcs64, aadwarf64)
 #pragma once
 
@@ -13,16 +13,17 @@ namespace rose::symbols {
 
 struct Machine {
   int elf = 0;                   // e_machine
-  std::uint8_t instruction = 0;  // the instruction pointer; the numbers of all integer registers are smaller
+  std::uint8_t instruction = 0;  // the instruction pointer; all integer registers have smaller numbers
   std::uint8_t stack = 0;        // the stack pointer
-  // registers with the arguments of C functions, in order; further arguments are on the stack
+  // registers with the arguments of C functions, in order; all further arguments are on the stack
   std::span<const std::uint8_t> arguments;
   std::span<const std::uint8_t> go_arguments;  // registers with the arguments of Go functions
   std::uint8_t returned = 0;                   // the register with the result of a C function
-  std::uint8_t caller = 0;  // the register that contains the return address at a function's entry, or points to it:
+  std::uint8_t caller = 0;  // the register that, at a function's entry, contains the return address or points to it:
   bool caller_on_stack = false;
-  std::uint8_t goroutine = 0;  // in Go functions: the register that points to the runtime's g
-  std::uint8_t frame = 0;  // the frame pointer: points to the caller's frame pointer, behind which is a return address
+  std::uint8_t goroutine = 0;  // in Go functions, the register that points to the runtime's g
+  // the frame pointer; it points to the frame pointer of the caller, after which the return address is stored
+  std::uint8_t frame = 0;
 };
 
 namespace machine {

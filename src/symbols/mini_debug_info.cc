@@ -7,8 +7,9 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::uint64_t kMostMemory = std::uint64_t{128} << 20;  // for the decoder, including its dictionary
-// Limit for the unpacked file. The symbol tables of the largest programs have tens of MiB.
+// most memory for the decoder, including its dictionary
+constexpr std::uint64_t kMostMemory = std::uint64_t{128} << 20;
+// Most bytes of the unpacked file. The symbol tables of the largest programs have tens of MiB.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
 struct StreamEnd {

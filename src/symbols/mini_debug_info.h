@@ -1,5 +1,5 @@
-// MiniDebugInfo: the symbol table that Fedora, RHEL and related distributions leave in stripped programs, an ELF file
-// compressed with xz in the section .gnu_debugdata. The bytes may be hostile. Private to symbols.
+// MiniDebugInfo is the symbol table that Fedora, RHEL and related distributions leave in stripped programs. It is an
+// ELF file, compressed with xz, in the section .gnu_debugdata. The bytes may be hostile. Private to symbols.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rose::symbols {
 
-// The contained ELF file; empty if it is damaged or too large for a symbol table.
+// The ELF file in the section. Empty if it is damaged, or too large for a symbol table.
 [[nodiscard]] std::vector<char> unpack_mini_debug_info(std::span<const std::uint8_t> section);
 
 }  // namespace rose::symbols

@@ -16,16 +16,16 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostManglingBytes = 4096;
-// A mangled name of a few hundred bytes can expand to terabytes, because every substitution ("S1_", "T_") may double
-// the text. Names with more substitutions than this stay mangled; in real libraries (LLVM, clang), these are 3 of
-// 10,000.
+// A mangled name of a few hundred bytes may expand to terabytes, because every substitution ("S1_", "T_") may double
+// the text. Names with more substitutions than this stay mangled. In real libraries (LLVM, clang), this concerns 3 of
+// 10,000 names.
 constexpr int kMostSubstitutions = 24;
 
 constexpr std::string_view kStdString =
     "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
-constexpr std::string_view kStdStringNormal =  // in the form that normalise() produces
+constexpr std::string_view kStdStringNormal =  // in the form that normalise() returns
     "std::__cxx11::basic_string<char,std::char_traits<char>,std::allocator<char>>";
-constexpr std::string_view kAnonymous = "(anonymous namespace)::";  // normalise() keeps the space in it
+constexpr std::string_view kAnonymous = "(anonymous namespace)::";  // normalise() keeps the space in this name
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
 bool is_digits(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
@@ -51,11 +51,11 @@ std::string demangle_cxx(const std::string& name) {
   return status == 0 && text ? std::string(text.get()) : std::string{};
 }
 
-// Suffixes that compilers append to the symbols of a function's parts or copies.
+// Suffixes that compilers append to the symbols of a part or a copy of a function.
 struct Suffix {
   std::string_view text;
   bool outlined;
-  bool numbered;  // always followed by a number
+  bool numbered;  // a number always follows
 };
 constexpr std::array<Suffix, 8> kSuffixes = {{{".cold", true, false},
                                               {".part.", true, true},
@@ -81,7 +81,7 @@ const Suffix* strip_suffix(std::string_view& symbol) {
   return nullptr;
 }
 
-// Removes " [clone .cold]" and similar suffixes of a demangled name.
+// Removes suffixes such as " [clone .cold]" from a demangled name.
 void strip_clones(std::string_view& name) {
   while (name.ends_with(']')) {
     const std::size_t at = name.rfind(" [clone ");
@@ -98,8 +98,8 @@ void strip_abi_tags(std::string_view& name) {
   }
 }
 
-// The position of the parameter list at the end of `name`. If there is none, as in Go's "main.(*Server).Apply" and in
-// "Foo::operator()", the size of `name`.
+// The position in `name` at which the parameter list at its end begins. If there is none, as in Go's
+// "main.(*Server).Apply" and in "Foo::operator()", the size of `name`.
 std::size_t parameters_begin(std::string_view name) {
   std::string_view text = name;
   for (bool again = true; again;) {
@@ -122,14 +122,14 @@ std::size_t parameters_begin(std::string_view name) {
           (before.size() == 8 || !is_word(before[before.size() - 9]))) {
         return name.size();
       }
-      // In Go, "pkg.(*T)" alone would be a type, so it cannot be a function with parameters.
+      // In Go, "pkg.(*T)" alone would be a type, so the text cannot be a function with parameters.
       return before.ends_with('.') ? name.size() : i;
     }
   }
   return name.size();
 }
 
-// The position after a template's return type. `name` contains no parameters.
+// The position after the return type of a template. `name` contains no parameters.
 std::size_t name_begin(std::string_view name) {
   std::size_t begin = 0;
   int depth = 0;
@@ -137,7 +137,7 @@ std::size_t name_begin(std::string_view name) {
     const char c = name[i];
     if (depth == 0 && c == 'o' && name.substr(i).starts_with("operator") && (i == 0 || !is_word(name[i - 1])) &&
         (i + 8 == name.size() || !is_word(name[i + 8]))) {
-      return begin;  // "operator<", "operator new", "operator bool": no return type can follow
+      return begin;  // "operator<", "operator new", "operator bool": what precedes is the whole return type
     }
     if (c == '(' || c == '<' || c == '[' || c == '{') ++depth;
     if ((c == '>' && (i == 0 || name[i - 1] != '-')) || c == ')' || c == ']' || c == '}') --depth;
@@ -146,9 +146,10 @@ std::size_t name_begin(std::string_view name) {
   return depth == 0 ? begin : 0;
 }
 
-// Calls `each` for the suffixes by which a Go function may also be named: those that begin at each path component, and
-// the name without the package. For "go.etcd.io/etcd/raft.(*raft).becomeLeader": "etcd/raft.(*raft).becomeLeader",
-// "raft.(*raft).becomeLeader" and "(*raft).becomeLeader". Separators in type arguments do not count.
+// Calls `each` for the suffixes that are also names of a Go function: those that begin at a component of the path, and
+// the name without the package. For "go.etcd.io/etcd/raft.(*raft).becomeLeader", these are
+// "etcd/raft.(*raft).becomeLeader", "raft.(*raft).becomeLeader" and "(*raft).becomeLeader". Separators in type
+// arguments do not count.
 template <typename Each>
 void each_go_tail(std::string_view name, const Each& each) {
   const std::string_view path = name.substr(0, name.find_first_of("[("));
@@ -178,7 +179,7 @@ std::string normalise(std::string_view text) {
       continue;
     }
     while (i + 1 < text.size() && text[i + 1] == ' ') ++i;
-    // A space is significant only between two words: "unsigned long", "operator new".
+    // A space has a meaning only between two words: "unsigned long", "operator new".
     if (!out.empty() && is_word(out.back()) && i + 1 < text.size() && is_word(text[i + 1])) out += ' ';
   }
   out = replaced(std::move(out), kStdStringNormal, "std::string");
@@ -203,7 +204,8 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   bare = bare.substr(begin);
   strip_abi_tags(bare);
   spelling.bare = normalise(bare);
-  // The name is not mangled, and its dot does not precede the number of a local symbol ("inner.0"), so it is a Go name.
+  // The name is not mangled, and the dot in it does not precede the number of a local symbol ("inner.0"), so it is a Go
+  // name.
   if (name == linkage_name && spelling.bare.find("::") == std::string::npos) {
     const std::size_t dot = spelling.bare.find('.');
     spelling.go =
@@ -231,7 +233,7 @@ bool spelling_matches(std::string_view pattern, std::string_view name, std::stri
       return any;
     }
     if (spelling.full.find(kAnonymous) == std::string::npos) return false;
-    // Users write "flush" for a function in an anonymous namespace.
+    // For a function in an anonymous namespace, users write only "flush".
     return glob_match(wanted, without_anonymous(spelling.bare)) || glob_match(wanted, without_anonymous(spelling.full));
   };
   std::string wanted = normalise(pattern);
@@ -291,7 +293,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
   for (std::size_t i = 0; i < demangled.size();) {
     const std::string_view rest = demangled.substr(i);
     if (component_start && rest.starts_with("_$")) {
-      ++i;  // rustc puts '_' before a component that begins with an escape, which is not part of the name
+      ++i;  // before a component that begins with an escape, rustc puts '_', which is not part of the name
       component_start = false;
       continue;
     }
@@ -317,7 +319,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
         break;
       }
       if (known) continue;
-      // "$u20$" stands for an ASCII character with that hexadecimal code.
+      // "$u20$" stands for the ASCII character with this hexadecimal code.
       if (rest.size() >= 5 && rest[1] == 'u' && rest[4] == '$') {
         const std::string hex(rest.substr(2, 2));
         char* end = nullptr;
@@ -336,7 +338,7 @@ std::string clean_rust_legacy(std::string_view demangled) {
 }
 
 std::string demangle(std::string_view linkage_name) {
-  // In "open@@GLIBC_2.2.5", the version is not part of the name. An '@' at the beginning is.
+  // In "open@@GLIBC_2.2.5", the version is not part of the name. An '@' at the beginning, however, is part of it.
   if (const std::size_t at = linkage_name.find('@'); at != std::string_view::npos && at > 0) {
     linkage_name = linkage_name.substr(0, at);
   }
@@ -354,7 +356,7 @@ std::string demangle(std::string_view linkage_name) {
     return name;
   }
   if (!symbol.starts_with("_Z")) return std::string(linkage_name);
-  // Link-time optimisation renames local functions. The number that it adds has no meaning for users.
+  // Link-time optimisation renames local functions. The number that it appends has no meaning for users.
   for (const std::string_view noise : {".llvm.", ".lto_priv."}) {
     const std::size_t at = symbol.rfind(noise);
     if (at != std::string_view::npos && is_digits(symbol.substr(at + noise.size()))) symbol = symbol.substr(0, at);

@@ -63,7 +63,7 @@ class Parser {
                 fmt::format("accepted are {}", kQueryForms));
   }
 
-  // The position of a ":return" at the end or before members; npos if there is none.
+  // The position of ":return", which is at the end or before members; npos if there is none.
   static std::size_t returned(std::string_view text) {
     constexpr std::string_view kWord = ":return";
     const std::size_t at = text.rfind(kWord);
@@ -109,8 +109,8 @@ class Parser {
     return {};
   }
 
-  // Parses f(name). The last parentheses count, because earlier ones belong to the function: f(int)(name),
-  // operator()(name).
+  // Parses f(name). The last parentheses contain the argument, because earlier ones belong to the function:
+  // f(int)(name), operator()(name).
   Result<Query> argument(std::string_view text) {
     std::size_t open = std::string_view::npos;
     int depth = 0;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostOfAList = std::size_t{256} << 20;
 constexpr std::size_t kMostOfALine = 4096;
 
-// V8's tags for code compiled from JavaScript. Other tags (Builtin, BytecodeHandler, Stub) mark V8's own code.
+// V8's tags for code that was compiled from JavaScript. Other tags (Builtin, BytecodeHandler, Stub) mark V8's own code.
 constexpr std::array<std::string_view, 6> kScriptKinds = {"JS",     "Function", "LazyCompile",
                                                           "Script", "Eval",     "Callback"};
 
@@ -29,7 +29,7 @@ bool take_hexadecimal(std::string_view& line, std::uint64_t& number) {
   return true;
 }
 
-// Removes a number such as ":12" from the end.
+// Removes a number such as ":12" from the end of `text`.
 bool take_number_behind(std::string_view& text, int& number) {
   const auto colon = text.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == text.size()) return false;
@@ -42,7 +42,7 @@ bool take_number_behind(std::string_view& text, int& number) {
 
 RuntimeName of_script(std::string_view text) {
   if (!text.empty() && std::string_view("~*^+").find(text.front()) != std::string_view::npos)
-    text.remove_prefix(1);  // the optimisation level
+    text.remove_prefix(1);  // skip the optimisation level
   RuntimeName name;
   const auto space = text.find(' ');
   name.function = std::string(text.substr(0, space));
@@ -89,7 +89,7 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
          at != addresses.end() && *at - start < size; ++at)
       found[*at] = std::string(line);
   };
-  std::string left;  // incomplete line at the end of the previous block
+  std::string left;  // the incomplete line at the end of the previous block
   std::array<char, 65'536> piece;
   for (std::size_t bytes = 0; bytes < kMostOfAList;) {
     const auto got = ::read(fd.get(), piece.data(), piece.size());
@@ -104,7 +104,7 @@ std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& 
     }
     if (left.size() <= kMostOfALine) left += text;
   }
-  // The last line is ignored if it has no newline, because it is incomplete.
+  // If the last line has no newline, it is incomplete and is ignored.
   std::map<std::uint64_t, RuntimeName> names;
   for (const auto& [address, name] : found) names.emplace(address, parse_runtime_name(printable(name)));
   return names;

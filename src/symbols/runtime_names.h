@@ -1,6 +1,7 @@
-// Names of code that a runtime compiles while a program runs. They come from the list that the runtime writes for perf,
-// with lines "START SIZE NAME" and hexadecimal numbers (Linux, tools/perf/Documentation/jit-interface.txt). Node.js,
-// Python 3.12 and others write it to /tmp/perf-PID.map. The list may be hostile: it is read line by line up to a limit.
+// The names of code that a runtime compiles while the program runs. They come from the list that the runtime writes for
+// perf, with lines "START SIZE NAME" in which the numbers are hexadecimal (Linux,
+// tools/perf/Documentation/jit-interface.txt). Node.js, Python 3.12 and others write it to /tmp/perf-PID.map. The list
+// may be hostile, so it is read line by line, up to a limit.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +19,13 @@ struct RuntimeName {
   int line = 0;      // the first line of the function; 0: unknown
 };
 
-// The names by address. Addresses that no line covers are missing. If several lines cover an address, the last one
+// The names, by address. Addresses that no line covers are missing. If several lines cover an address, the last line
 // counts, because the runtime reuses memory for new code.
 [[nodiscard]] std::map<std::uint64_t, RuntimeName> runtime_names(const std::filesystem::path& list,
                                                                  std::vector<std::uint64_t> addresses);
 
-// Splits "JS:*handle /srv/app.js:12:3" (V8) and "py::handle:/srv/app.py" (Python) into parts. Other names are kept
-// whole.
+// Divides "JS:*handle /srv/app.js:12:3" (V8) or "py::handle:/srv/app.py" (Python) into its parts. Any other name is
+// kept whole.
 [[nodiscard]] RuntimeName parse_runtime_name(std::string_view text);
 
 }  // namespace rose::symbols

@@ -1,5 +1,5 @@
 // Demangles Rust's v0 scheme, https://doc.rust-lang.org/rustc/symbol-mangling/v0.html. Depth and output are limited,
-// because back references allow a short hostile name to describe an endless one.
+// because with back references, a short hostile name may describe an endless one.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,9 +20,9 @@ class Rust {
   explicit Rust(std::string_view text) : text_(text) {}
 
   std::string run() {
-    if (is_digit(peek())) return {};  // a newer version of the scheme
+    if (is_digit(peek())) return {};  // the name is of a newer version of the scheme
     path(true);
-    // The rest is the crate that instantiates the function. It is not part of the name.
+    // What follows is the crate that instantiates the function. It is not part of the name.
     return failed_ ? std::string{} : std::move(out_);
   }
 
@@ -64,7 +64,7 @@ class Rust {
   }
   std::uint64_t disambiguator() { return eat('s') ? base62() + 1 : 0; }
 
-  // Returns the bytes of an identifier unchanged. Unicode identifiers ("u...") stay in Punycode.
+  // Returns the bytes of an identifier without changes. Unicode identifiers ("u...") stay in Punycode.
   std::string_view identifier() {
     eat('u');
     std::size_t length = 0;
@@ -83,7 +83,7 @@ class Rust {
     return name;
   }
 
-  // Runs `parse` at an earlier position. Only backward references are valid, so the recursion ends.
+  // Runs `parse` at an earlier position. Only references to earlier positions are valid, so the recursion ends.
   template <typename Parse>
   void back_reference(Parse parse) {
     const std::size_t start = at_ - 1;
@@ -116,7 +116,7 @@ class Rust {
         path(in_value);
         const std::uint64_t number = disambiguator();
         const std::string_view name = identifier();
-        if (space >= 'A' && space <= 'Z') {  // upper case: closures and shims
+        if (space >= 'A' && space <= 'Z') {  // upper-case letters mark closures and shims
           print("::{");
           print(space == 'C' ? "closure" : space == 'S' ? "shim" : std::string_view(&space, 1));
           if (!name.empty()) {
@@ -132,12 +132,12 @@ class Rust {
       }
       case 'M':
       case 'X':
-        // The path of an impl block only distinguishes identical blocks, so it is not printed.
+        // Do not print the path of an impl block, because it only distinguishes identical blocks.
         disambiguator();
         ++muted_;
         path(in_value);
         --muted_;
-        // Methods of a named type are printed as in the legacy scheme, and as users write them: "raft::Log::append".
+        // Print a method of a named type as the legacy scheme does, and as users write it: "raft::Log::append".
         if (tag == 'M' && names_type()) {
           type();
           break;
@@ -169,7 +169,7 @@ class Rust {
     --depth_;
   }
 
-  // True if the type at this position is a path ("raft::Log"), possibly through a back reference.
+  // True if the type at this position is a path ("raft::Log"), which may also be a back reference.
   [[nodiscard]] bool names_type() {
     if (peek() != 'B') return peek() == 'C' || peek() == 'N' || peek() == 'I';
     const std::size_t saved = at_;
@@ -313,8 +313,8 @@ class Rust {
     --depth_;
   }
 
-  // Prints a trait such as "Iterator<Item = u8>": associated types are printed inside the brackets of the trait's own
-  // arguments.
+  // Prints a trait such as "Iterator<Item = u8>". Associated types are printed in the same brackets as the arguments of
+  // the trait.
   void dyn_trait() {
     bool open = false;
     if (eat('I')) {
@@ -343,7 +343,7 @@ class Rust {
       back_reference([this] { constant(); });
     } else {
       const char tag = next();
-      if (basic(tag).empty()) fail();  // structured constants do not occur in names that users write
+      if (basic(tag).empty()) fail();  // names that users write contain no structured constants
       const bool negative = eat('n');
       const std::size_t start = at_;
       while (!failed_ && peek() != '_') next();

@@ -5,9 +5,9 @@
 
 namespace rose::symbols {
 
-// True for "/rustc/HASH/library/core/src/str/mod.rs", and for the paths in newer toolchains:
-// "library/core/src/str/mod.rs" (relative to a folder below /rustc), and "/rust/deps/hashbrown-0.16.1/src/raw.rs" for
-// crates that the standard library uses.
+// True for "/rustc/HASH/library/core/src/str/mod.rs", and for the paths of newer toolchains:
+// "library/core/src/str/mod.rs" (relative to a folder below /rustc) and, for crates that the standard library uses,
+// "/rust/deps/hashbrown-0.16.1/src/raw.rs".
 [[nodiscard]] bool of_rust_library(std::string_view file);
 
 }  // namespace rose::symbols

@@ -26,7 +26,7 @@ namespace {
 struct Entry {
   Function function;
   Spelling spelling;
-  int rank = 0;  // among the aliases of one address, the one with the smallest rank is used
+  int rank = 0;  // among the aliases of one address, the alias with the smallest rank is used
 };
 
 std::vector<Entry> load(const ElfFile& file, bool with_sources) {
@@ -50,7 +50,7 @@ std::vector<Entry> load(const ElfFile& file, bool with_sources) {
   return entries;
 }
 
-constexpr int kInlinedRank = 16;  // after the names of the function that begins at the same address
+constexpr int kInlinedRank = 16;  // greater than the rank of a function that begins at the same address
 
 void add_inlined(const std::vector<Function>& copies, std::vector<Entry>& entries) {
   for (const Function& copy : copies) {
@@ -62,14 +62,15 @@ void add_inlined(const std::vector<Function>& copies, std::vector<Entry>& entrie
   }
 }
 
-// True if `wanted` is a suffix of `path` at a component boundary: "raft.cc" of "/src/kv/raft.cc" but not of "craft.cc".
+// True if `wanted` is `path`, or its end beginning at a component: "raft.cc" matches "/src/kv/raft.cc", but not
+// "craft.cc".
 bool is_source(std::string_view path, std::string_view wanted) {
   if (wanted.empty() || path.size() < wanted.size() || !path.ends_with(wanted)) return false;
   return path.size() == wanted.size() || wanted.starts_with('/') || path[path.size() - wanted.size() - 1] == '/';
 }
 
-// True for functions of libraries that are compiled into programs: C++ templates, and Rust's and Go's standard
-// packages.
+// True for functions of libraries that are compiled into programs: C++ templates, and the standard packages of Rust and
+// Go.
 bool of_library(const Function& function) {
   const std::string_view source = function.source;
   return source.starts_with("/usr/include/") || source.starts_with("/usr/lib/") || of_rust_library(source) ||
@@ -78,13 +79,13 @@ bool of_library(const Function& function) {
 
 std::string clean_path(std::string_view path) { return std::filesystem::path(path).lexically_normal().native(); }
 
-constexpr std::size_t kMostKnownFiles = 16;  // files whose inlined functions are cached
+constexpr std::size_t kMostKnownFiles = 16;  // at most this many files have their inlined functions cached
 
-// If there are more names without wildcards than this, an index is built, instead of comparing every function with each
+// If there are more names without wildcards than this, build an index instead of comparing every function with each
 // name.
 constexpr std::size_t kWorthAnIndex = 8;
 
-// A file in which functions are searched for.
+// A file that is searched for functions.
 struct Binary {
   std::filesystem::path path;
   std::vector<Entry> entries;
@@ -111,7 +112,7 @@ struct Binary {
       });
       std::sort(candidates.begin(), candidates.end());
       candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
-      // Prefer an exact match: "main.(*shelf).checkpoint" is a name, although it looks like a glob.
+      // Try an exact match first, because "main.(*shelf).checkpoint" is a name, although it looks like a glob.
       if (glob)
         std::erase_if(candidates, [&](std::uint32_t one) {
           return entries[one].function.name != pattern && entries[one].function.linkage_name != pattern;
@@ -123,7 +124,7 @@ struct Binary {
     return found.size() > before;
   }
 
-  // "server.go" refers to the program's own file, if there is one, and not to that of net/http.
+  // "server.go" means the program's own file if there is one, and not that of net/http.
   bool match_source(const std::string& wanted) {
     std::vector<const Entry*> own, librarys;
     for (const Entry& entry : entries) {
@@ -147,7 +148,7 @@ struct Binary {
   std::unordered_map<std::string_view, bool> sources_;
 };
 
-// The last component of a name: "append" of "Raft::append", "Apply" of "main.(*Server).Apply".
+// The last component of a name: "append" for "Raft::append", "Apply" for "main.(*Server).Apply".
 std::string_view last_component(std::string_view bare) {
   const std::size_t at = bare.find_last_of(":.");
   return at == std::string_view::npos ? bare : bare.substr(at + 1);
@@ -155,7 +156,8 @@ std::string_view last_component(std::string_view bare) {
 
 std::string in_quotes(std::string_view name) { return fmt::format("'{}'", name); }
 
-// Suggests functions with the same name in another scope, or else the name with the most similar spelling.
+// Suggests functions with the same name in another scope. If there are none, suggests the name whose spelling is most
+// similar.
 std::string suggestion(std::string_view pattern, const std::vector<Entry>& entries,
                        const std::filesystem::path& binary) {
   if (entries.empty()) {
@@ -206,7 +208,7 @@ std::string source_suggestion(std::string_view wanted, const std::vector<Entry>&
 
 }  // namespace
 
-// The last component of a name ("append" of "Raft::append") appears literally in every linkage name.
+// The last component of a name ("append" of "Raft::append") occurs literally in every linkage name of the function.
 bool may_be_named(std::string_view pattern, std::string_view linkage_name, std::string_view name) {
   pattern = pattern.substr(0, pattern.find('('));
   if (const auto colon = pattern.rfind(':'); colon != std::string_view::npos) pattern.remove_prefix(colon + 1);
@@ -221,13 +223,13 @@ bool name_matches(std::string_view pattern, const Function& function) {
 
 namespace {
 
-// Searches files that have not been searched yet. If `missing` is given, patterns without a match are added to it
-// instead of causing an error.
+// Searches files that were not searched before. If `missing` is given, patterns without a match are added to it;
+// otherwise they cause an error.
 Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional<Error> unreadable,
                                        const std::vector<std::string>& patterns,
                                        const std::vector<std::string>& sources, std::vector<std::string>* missing) {
-  // Reports the first file if none of several files has a match. If a file could not be read, reports that instead,
-  // because it is the likelier reason.
+  // If none of several files has a match, report this for the first file. If a file could not be read, report that
+  // instead, because it is the likelier reason.
   const auto nowhere = [&](auto&& error) -> Unexpected {
     if (unreadable) return Unexpected(std::move(*unreadable));
     return error(files.front());
@@ -266,7 +268,7 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
   std::vector<Located> located;
   for (Binary& file : files) {
     // Keep each function once, under the requested name with the best rank. Several functions may begin at one address:
-    // a function, a copy inlined at its very beginning, and copies inlined in that copy.
+    // a function, a copy that is inlined at its very beginning, and copies that are inlined in that copy.
     std::stable_sort(file.found.begin(), file.found.end(), [](const Entry* a, const Entry* b) {
       return std::tie(a->function.address, a->rank, a->function.name) <
              std::tie(b->function.address, b->rank, b->function.name);
@@ -314,7 +316,7 @@ std::vector<Function> without_place(std::vector<Located> located) {
   return functions;
 }
 
-// Keeps each address once, under the best of its names.
+// Keeps one entry for each address, the one with the best name.
 std::vector<Function> by_address(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.function.address, a.rank) < std::tie(b.function.address, b.rank);
@@ -335,7 +337,7 @@ Result<std::vector<Function>> list_functions(const std::filesystem::path& binary
 }
 
 Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary) {
-  // The result is cached: every run of an explanation asks for the same files, and reading all of DWARF takes long.
+  // Cache the result, because every run of an explanation asks for the same files, and reading all of DWARF takes long.
   static std::mutex mutex;
   static std::map<std::string, std::vector<Function>> known;
   struct stat about{};
@@ -370,7 +372,7 @@ Result<std::vector<Function>> find_functions(const std::filesystem::path& binary
 }
 
 struct FunctionTable::Held {
-  std::vector<Binary> file;  // always exactly one
+  std::vector<Binary> file;  // always has exactly one element
 };
 
 FunctionTable::FunctionTable(std::unique_ptr<Held> held) : held_(std::move(held)) {}

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kMostMaps = 4096;
 constexpr std::uint64_t kPage = 4096;
 constexpr std::size_t kStackPointer = machine::kOwn.stack, kInstruction = machine::kOwn.instruction;
-constexpr std::int64_t kThread = 1;  // libdw requires a thread id; there is only one thread
+constexpr std::int64_t kThread = 1;  // libdw requires the id of a thread, and there is only one thread
 
 std::uint64_t page_below(std::uint64_t address) { return address & ~(kPage - 1); }
 
@@ -38,8 +38,8 @@ struct FileState {
   auto operator<=>(const FileState&) const = default;
 };
 
-// Caches the names of code addresses across stacks. The runs of a deployment use the same few libraries, and
-// distributions compress debug symbols: reading those of libc alone takes a tenth of a second.
+// Caches the names of code addresses, so that several stacks can use them. The runs of a deployment use the same few
+// libraries, and distributions compress debug symbols: to read those of libc alone takes a tenth of a second.
 class KnownNames {
  public:
   [[nodiscard]] const std::vector<StackFrame>* find(const FileState& file, std::uint64_t address) const {
@@ -52,7 +52,7 @@ class KnownNames {
   }
 
  private:
-  static constexpr std::size_t kMostKnown = 20'000;  // a few MiB
+  static constexpr std::size_t kMostKnown = 20'000;  // this takes a few MiB
   std::map<std::pair<FileState, std::uint64_t>, std::vector<StackFrame>> names_;
 };
 
@@ -71,7 +71,7 @@ struct ElfEnd {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
 
-// Sets the address range of the file's segments. Returns false if none of them is the mapped range.
+// Sets the address range that the file's segments occupy. Returns false if none of them is the mapped range.
 bool place(Module& module) {
   std::unique_ptr<Elf, ElfEnd> elf(elf_begin(module.fd.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;
@@ -133,7 +133,7 @@ class Unwinder {
       return std::move(out_);
     }
     const int ended = dwfl_getthread_frames(dwfl_.get(), kThread, on_frame, this);
-    // If libdw followed frame pointers as a fallback, it ends without reporting a reason.
+    // If libdw has tried frame pointers as a fallback, it stops without giving a reason.
     if (ended < 0 || unread_) tell_end(ended < 0 ? last_error() : "no unwind information leads further");
     if (out_.frames.empty()) only_the_instruction();
     name_runtime_code();
@@ -161,14 +161,14 @@ class Unwinder {
   }
 
   void open_modules() {
-    std::uint64_t taken = 0;  // end of the previous module; modules must not overlap
+    std::uint64_t taken = 0;  // where the previous module ends, because modules must not overlap
     std::vector<const Mapping*> maps;
     for (const auto& map : snapshot_.maps) {
       if (!map.file.empty() && map.start < map.end && maps.size() < kMostMaps) maps.push_back(&map);
     }
     std::sort(maps.begin(), maps.end(), [](const Mapping* a, const Mapping* b) { return a->start < b->start; });
     for (const Mapping* map : maps) {
-      if (map->start < taken) continue;  // another part of the previous module
+      if (map->start < taken) continue;  // this is another part of the previous module
       Module module;
       module.map = map;
       module.fd = open_regular(map->file);
@@ -183,7 +183,7 @@ class Unwinder {
 
   [[nodiscard]] bool late() const { return monotonic_ns() > until_ns_; }
 
-  // libdw reads memory word by word.
+  // libdw calls this to read the memory word by word.
   bool read(std::uint64_t address, Dwarf_Word* word) {
     const auto sp = snapshot_.registers[kStackPointer];
     const auto size = snapshot_.stack.size();
@@ -206,13 +206,13 @@ class Unwinder {
       why("the time limit was reached");
       return DWARF_CB_ABORT;
     }
-    // A return address follows the call. The call may be the function's last instruction, so the byte before is looked
-    // up.
+    // A return address is that of the instruction after the call. The call may be the function's last instruction, so
+    // look up the byte before.
     const auto at = exact ? pc : pc - 1;
     Dwfl_Module* reported = dwfl_addrmodule(dwfl_.get(), at);
     void** own = nullptr;
     if (reported != nullptr) dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-    // libdw attributes addresses directly behind a file's segments to the file, so check that they are in it.
+    // For addresses directly after a file's segments, libdw returns the file, so check that the address is in the file.
     if (own == nullptr || *own == nullptr || in_no_file(at)) {
       add_unknown(at);
       return DWARF_CB_OK;
@@ -244,7 +244,7 @@ class Unwinder {
     });
   }
 
-  // Describes code that belongs to no readable file.
+  // Describes a frame whose code is in no readable file.
   StackFrame describe(std::uint64_t pc) const {
     StackFrame frame;
     frame.address = pc;
@@ -300,7 +300,7 @@ class Unwinder {
   // Callbacks for libdw.
   static int find_elf(Dwfl_Module*, void** own, const char*, Dwarf_Addr, char** file_name, Elf** elf) {
     auto& module = *static_cast<Module*>(*own);
-    // The file is read instead of mapped. If it shrinks meanwhile, rose then gets an error instead of SIGBUS.
+    // Read the file instead of mapping it. If the file shrinks meanwhile, rose then gets an error instead of SIGBUS.
     *elf = elf_begin(module.fd.get(), ELF_C_READ, nullptr);
     *file_name = ::strdup(module.map->file.c_str());
     return -1;
@@ -313,7 +313,7 @@ class Unwinder {
       if (const auto file = ElfFile::open(module.map->file); file) module.debug_file = file->debug_path();
     }
     if (module.debug_file.empty()) return -1;
-    // The file may have been replaced by a pipe, on which the reader would block, so only a regular file is opened.
+    // Open only a regular file. The file may have been replaced by a pipe, on which the reader would block.
     Fd fd = open_regular(module.debug_file);
     if (fd) *file_name = ::strdup(module.debug_file.c_str());
     return fd.release();
@@ -337,7 +337,7 @@ class Unwinder {
   }
   static bool set_registers(Dwfl_Thread* thread, void* self) {
     const auto& registers = static_cast<Unwinder*>(self)->snapshot_.registers;
-    // On arm64, libdw does not accept the instruction pointer as one of the registers.
+    // On arm64, libdw does not accept the instruction pointer among the registers.
     constexpr unsigned kCount = machine::kOwn.elf == EM_AARCH64 ? kInstruction : kInstruction + 1;
     Dwarf_Word words[kInstruction + 1];
     std::copy(registers.begin(), registers.end(), words);
@@ -355,10 +355,10 @@ class Unwinder {
   KnownNames& known_;
   const std::int64_t until_ns_;
   std::vector<Module> modules_;
-  std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // keeps its modules' files open
+  std::unique_ptr<Dwfl, DwflEnd> dwfl_;  // keeps the files of its modules open
   FrameNames names_;
   Unwound out_;
-  // Frames in code that a runtime generated: their indices and addresses.
+  // The frames whose code a runtime generated: index and address.
   std::map<std::size_t, std::uint64_t> made_;
   std::size_t nameless_ = 0;
   bool unread_ = false, ran_out_ = false;
@@ -371,7 +371,7 @@ const Dwfl_Thread_Callbacks Unwinder::kThreadCallbacks = {next_thread,   get_thr
 }  // namespace
 
 Unwound unwind(const Snapshot& snapshot, std::int64_t limit_ns) {
-  // libdw has global state, so only one thread may use it at a time.
+  // libdw has global state, so only one thread at a time may use it.
   static std::mutex one_at_a_time;
   static KnownNames known;
   const std::lock_guard lock(one_at_a_time);

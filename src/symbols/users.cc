@@ -9,12 +9,13 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostFollowed = 64;  // limit for library functions through which uses are followed
+// only_user() examines at most this many functions: the given one, and library functions that use it
+constexpr std::size_t kMostFollowed = 64;
 
-// Code refers to a table of functions by an address near its beginning. These are the possible distances from that
-// address to the word with the function: 0 in a table of C; 16 in C++, where code refers to a class's first virtual
-// function, and the function that a thread executes is the third one; 24 in Rust, where three words about the object
-// come before its function.
+// Code refers to a table of functions by an address near the beginning of the table. These are the possible distances
+// from that address to the word with the function. In a table of C, it is 0. In C++, it is 16: code refers to the first
+// virtual function of a class, and the function that a thread executes is the third one. In Rust, it is 24: three words
+// about the object come before its function.
 constexpr std::uint64_t kBeforeFunction[] = {0, 16, 24};
 
 std::uint32_t word_at(std::span<const std::uint8_t> code, std::size_t at) {
@@ -23,8 +24,9 @@ std::uint32_t word_at(std::span<const std::uint8_t> code, std::size_t at) {
   return word;
 }
 
-// Calls `refers(target, calls)`. Every byte is taken as the possible beginning of an instruction, because an accidental
-// match with a given target occurs only once in 2^32 bytes.
+// Calls `refers(target, calls)` for each address to which the code may refer. Every byte is taken as the possible
+// beginning of an instruction. This does no harm, because an accidental match with a given target occurs only once in
+// 2^32 bytes.
 template <typename Refers>
 void x86_references(std::span<const std::uint8_t> code, std::uint64_t address, const Refers& refers) {
   for (std::size_t at = 0; at + 5 <= code.size(); ++at) {
@@ -63,13 +65,14 @@ bool is_compiled_in(std::string_view name, std::string_view linkage_name) {
   const auto begins = [](std::string_view text, std::initializer_list<std::string_view> with) {
     return std::any_of(with.begin(), with.end(), [&](std::string_view one) { return text.starts_with(one); });
   };
-  // The demangled name of a template's instance begins with its result, as in "void std::__invoke_impl<...>".
+  // The demangled name of a template instance begins with its return type, as in "void std::__invoke_impl<...>", so
+  // check the linkage name, too.
   return begins(linkage_name, {"_ZNSt", "_ZSt", "_ZNKSt", "_ZN9__gnu_cxx", "_ZNK9__gnu_cxx"}) ||
          begins(name, {"std::", "core::", "alloc::", "<std::", "<core::", "<alloc::", "__gnu_cxx::"});
 }
 
 Users::Users(const ElfFile& file, const std::vector<Function>& functions) {
-  // by the address of the function, or of a table that contains it
+  // the key is the address of the function, or of a table that contains it
   std::unordered_multimap<std::uint64_t, std::uint64_t> of;
   for (const Function& function : functions) of.emplace(function.address, function.address);
   for (const auto& [slot, what] : file.slots())

@@ -20,12 +20,12 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::size_t kMostMeant = 16;  // limit for matches of one query
+constexpr std::size_t kMostMeant = 16;  // most functions that one query may match
 constexpr std::size_t kMostInlinedCopies = 32;
-constexpr std::size_t kMostCalls = 32;  // limit for one function
+constexpr std::size_t kMostCalls = 32;  // most calls of one function that are listed
 constexpr std::uint64_t kCreatorReaderBytes = 64;
-constexpr std::size_t kMostOuter = 4;        // limit for callers of callers
-constexpr std::size_t kMostAskedOfOne = 12;  // limit for arguments and members that are recorded of one function
+constexpr std::size_t kMostOuter = 4;        // most levels of callers that are listed
+constexpr std::size_t kMostAskedOfOne = 12;  // most arguments and members of one function that are recorded
 
 }  // namespace
 
@@ -102,8 +102,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (found == nullptr) return {};
     std::vector<DebugInfo::InlinedPlace> places =
         debug_ ? debug_->inlined_at(address) : std::vector<DebugInfo::InlinedPlace>(1);
-    // Code of a compiled-in library calls functions that the application has passed to it, so the user of the library
-    // is named instead.
+    // Code of a library that is compiled in calls functions that the application has passed to it, so name the user of
+    // the library instead.
     std::erase_if(places, [&](const auto& one) { return !one.name.empty() && is_compiled_in(one.name); });
     if (places.size() == 1 && is_compiled_in(found->name, found->linkage_name))
       if (const Function* user = users().only_user(found->address, true)) return std::string(kHandedOver) + user->name;
@@ -146,7 +146,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
         path_.native());
   }
 
-  // The places at which the function calls others, with callee and location.
+  // The places at which the function calls other functions, with the name of the callee and the position.
   Result<void> calls(const Function& function, Answer& answer) const {
     ROSE_TRY(const std::vector<Place> places, code_.places(function.linkage_name));
     auto names = std::make_shared<std::map<std::int64_t, std::string>>();
@@ -176,7 +176,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return {};
   }
 
-  // At the entry, the return address is the word at the top of the stack (x86-64) or in a register (arm64).
+  // At the entry of a function, the return address is the word at the top of the stack (x86-64) or in a register
+  // (arm64).
   void callers(const Query& query, const Function& function, Answer& answer) {
     Site site;
     site.offset = function.offset;
@@ -189,12 +190,12 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     answer.sites.push_back(site);
     if (const auto offset = creator_offset()) {
       site.fetch.at = {machine().goroutine, {*offset}};
-      // the word there is the address itself; for arm64, the chain needs one step more
+      // This word is the address itself. On arm64, the chain then needs one more step.
       if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);
       site.form.kind = Form::Kind::creator;
       answer.sites.push_back(site);
     }
-    // At the entry, the frame pointer is still that of the caller. Go maintains it in all functions.
+    // At the entry, the frame pointer is still that of the caller. In Go, all functions maintain it.
     for (std::size_t frames = 0; query.outer && file_.is_go() && frames < kMostOuter; ++frames) {
       site.fetch.at = {machine().frame, std::vector<std::uint64_t>(frames, 0)};
       site.fetch.at.offsets.push_back(8);
@@ -221,7 +222,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return *creator_offset_;
   }
 
-  // For an inlined copy, the caller is the code around the copy, which is known beforehand.
+  // The caller of an inlined copy is the code around the copy, which is known beforehand.
   void callers_of_copy(FunctionDie& copy, Answer& answer) const {
     const auto offset = file_.file_offset(copy.entry);
     if (!offset) return;
@@ -238,8 +239,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     answer.sites.push_back(std::move(site));
   }
 
-  // The callers as text: "put (store.c:71), inlined into save (store.c:12)". `function`: the function that contains the
-  // code.
+  // The callers in words: "put (store.c:71), inlined into save (store.c:12)". `function`: the function that contains
+  // the code.
   static std::string callers_text(const std::vector<DebugInfo::InlinedPlace>& places, const std::string& function) {
     std::string out;
     for (const auto& [name, place] : places) {
@@ -264,7 +265,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return function.address + (function.probe_offset - function.offset);
   }
 
-  // Adds a site, or the reason why there is none.
+  // Adds a site. If there is none, adds the reason.
   Result<void> put(const Query& query, Dwarf_Die typed, const Stand& stand, std::uint64_t address,
                    const std::string& function, Answer& answer) const {
     ROSE_TRY(Reading reading,
@@ -284,7 +285,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return {};
   }
 
-  // Answers a query for a parameter of a function with debug information, or of an inlined copy.
+  // Answers a query about a parameter of a function with debug information, or of an inlined copy.
   Result<void> parameter(const Query& query, FunctionDie& function, Answer& answer) const {
     const std::vector<Parameter> parameters = DebugInfo::parameters(function);
     const Parameter* wanted = nullptr;
@@ -306,7 +307,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     std::uint64_t address = function.entry;
     const bool own = function.inlined_into.empty();
     Stand stand = own ? debug_->stand(wanted->die, address, true, &function.die) : debug_->stand(wanted->die, address);
-    // In code that is not optimised, the parameter is in the frame that the function's prologue creates, unless the
+    // If the code is not optimised, the parameter is in the frame that the function's prologue creates, unless the
     // caller put it on the stack.
     const bool by_caller = stand.how == Stand::How::memory && stand.chain.base == machine().stack &&
                            stand.chain.offsets.size() == 1 &&
@@ -322,7 +323,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return put(query, wanted->die, stand, address, in, answer);
   }
 
-  // True if the parameter has one location for the whole function; that location is valid only after the prologue.
+  // True if the parameter has one location in the whole function. This location is valid only after the prologue.
   static bool in_frame(Dwarf_Die die) {
     Dwarf_Attribute attribute;
     if (dwarf_attr_integrate(&die, DW_AT_location, &attribute) == nullptr) return false;
@@ -364,7 +365,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       site.fetch.at.base = machine().go_arguments[n];
     } else if (n < machine().arguments.size()) {
       site.fetch.at.base = machine().arguments[n];
-    } else {  // on the stack, above a return address
+    } else {  // the argument is on the stack, above the return address if there is one
       site.fetch.kind = Fetch::Kind::memory;
       const std::uint64_t first = machine().caller_on_stack ? 8 : 0;
       site.fetch.at = {machine().stack, {first + 8 * (n - machine().arguments.size())}};
@@ -423,7 +424,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       Reading nothing;
       nothing.refused = "nothing";
       if (results.empty()) return nothing;
-      // Read the first result: one word, or the words of a string, a slice or an interface.
+      // Read the first result. It is one word, or it consists of the words of a string, a slice or an interface.
       Stand words;
       words.how = Stand::How::pieces;
       for (const std::uint8_t number : machine().go_arguments.first(3))
@@ -461,7 +462,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     for (LineCode& code : found.code) {
       if (!code.variable) continue;
       any = true;
-      // Choose the line's first instruction at which the variable has a location.
+      // Choose the first instruction of the line at which the variable has a location.
       std::uint64_t at = code.addresses.front();
       Stand stand = debug_->stand(*code.variable, at);
       for (std::size_t i = 1; i < code.addresses.size() && stand.how == Stand::How::unknown; ++i) {
@@ -491,7 +492,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   const std::filesystem::path path_;
   const ElfFile file_;
   const CodeFile code_;
-  const std::unique_ptr<DebugInfo> debug_;  // null if there is none
+  const std::unique_ptr<DebugInfo> debug_;  // null if there is no debug information
   FunctionTable& table() const {
     if (!table_) table_ = FunctionTable::of(file_, path_);
     return *table_;
@@ -500,7 +501,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
   mutable std::vector<Function> functions_;     // all functions by address; filled by the first lookup
   mutable std::optional<std::set<std::uint64_t>> watched_;
   mutable std::optional<Users> users_;  // created by the first lookup
-  // filled by the first lookup; nothing: not a program of Go
+  // filled by the first lookup; nothing: this is no Go program, or its code does not show the offset
   mutable std::optional<std::optional<std::uint64_t>> creator_offset_;
 };
 
@@ -529,7 +530,7 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
   const auto number = [](std::string words, double value) { return FormattedValue{std::move(words), true, value}; };
   switch (form.kind) {
     case Form::Kind::raw:
-      // The upper half of a register that contains an int is undefined, but usually zero.
+      // An int is in the lower half of a register. The upper half is undefined, but usually zero.
       if (bits > 0x7fffffff && bits <= 0xffffffff)
         return number(fmt::format("{} (as int {})", bits, static_cast<std::int32_t>(bits)), static_cast<double>(bits));
       if (bits >> 63 == 0 && bits >= std::uint64_t{1} << 40)
@@ -562,7 +563,8 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
     case Form::Kind::code:
     case Form::Kind::creator:
     case Form::Kind::outer: {
-      // The value is a return address, that is the address of the instruction after the call.
+      // The value is a return address, that is, the address of the instruction after the call, so look up the byte
+      // before.
       std::string words = form.code ? form.code->at(form.origin + bits - 1) : std::string();
       if (words.empty() && form.code && form.kind == Form::Kind::code) words = form.code->handed_over(form.origin);
       if (words.empty()) words = kOutsideFile;

@@ -21,7 +21,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are copied as they are");
 static_assert(offsetof(BlockHeader, crc) == 16);
 
-constexpr std::size_t kStringCost = 16;  // memory per string in a table, in addition to its bytes
+constexpr std::size_t kStringCost = 16;  // memory for each string in a table, in addition to its bytes
 
 std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
   uLong crc = ::crc32(0, reinterpret_cast<const Bytef*>(&header), offsetof(BlockHeader, crc));
@@ -29,7 +29,7 @@ std::uint32_t block_crc(const BlockHeader& header, const void* packed) {
   return static_cast<std::uint32_t>(crc);
 }
 
-// The columns after the times. Their order is part of the file format, and later versions may only append columns. If a
+// The columns after the times. Their order is part of the file format, so later versions may only append columns. If a
 // block of an earlier version lacks columns, a reader fills them with default values.
 template <typename Use>
 bool each_column(Use&& use) {
@@ -88,7 +88,7 @@ void append_varint(std::string& out, std::uint64_t number) {
   out += static_cast<char>(number);
 }
 
-// Appends `number(i)` for each event, in `width` bytes each.
+// Appends `number(i)` for each event, with `width` bytes each.
 template <typename Number>
 void append_column(std::string& out, std::uint8_t width, std::size_t events, Number&& number) {
   out += static_cast<char>(width);
@@ -133,7 +133,7 @@ class Cursor {
   const char *at_, *end_;
 };
 
-// Calls `take(i, number)` for each event of a column until it returns false.
+// Calls `take(i, number)` for each event of a column. Stops if it returns false.
 template <typename Take>
 bool read_column(Cursor& cursor, std::size_t events, bool may_be_one, Take&& take) {
   const char* at = nullptr;
@@ -180,7 +180,7 @@ Result<std::string> frame_block(BlockKind kind, std::uint32_t items, std::string
     return ::compress2(reinterpret_cast<Bytef*>(block.data() + sizeof(BlockHeader)), &size,
                        reinterpret_cast<const Bytef*>(raw.data()), raw.size(), level) == Z_OK;
   };
-  // Use level 1, the fastest, because a dump is written while the traced system has a failure.
+  // Use level 1, which is the fastest, because a dump is written while the traced system has a failure.
   if (!pack(1) || ((raw.size() + cost) / kMostRatio > size && !pack(0)))
     return fail(ErrorKind::environment, "not enough memory to compress a dump");
   BlockHeader header{kind, items, static_cast<std::uint32_t>(size), static_cast<std::uint32_t>(raw.size()), 0, 0};
@@ -202,7 +202,7 @@ std::optional<std::string> open_block(std::string_view bytes, BlockHeader& heade
   raw.resize(header.raw);
   uLongf size = header.raw;
   uLong used = header.packed;
-  // zlib needs a valid output pointer even for an empty block.
+  // zlib needs a valid output pointer, even if the block is empty.
   Bytef nothing = 0;
   const int rc = ::uncompress2(raw.empty() ? &nothing : reinterpret_cast<Bytef*>(raw.data()), &size,
                                reinterpret_cast<const Bytef*>(bytes.data()), &used);
@@ -252,7 +252,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
       const auto ts = [](const Event& event) { return static_cast<std::uint64_t>(event.ts_ns); };
       return zigzag(static_cast<std::int64_t>(ts(events[i]) - (i == 0 ? 0 : ts(events[i - 1]))));
     };
-    // The first difference is stored separately: it is large and would widen the whole column.
+    // Store the first difference separately. It is large, and would make the whole column wider.
     append_varint(raw, events.empty() ? 0 : gap(0));
     std::uint64_t all = 0;
     for (std::size_t i = 1; i < events.size(); ++i) all |= gap(i);
@@ -279,7 +279,7 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
     return raw;
   };
   std::string raw = build(true);
-  // If strings are almost equal, sharing prefixes can exceed the allowed ratio. They are then stored in full.
+  // If the strings are almost equal, sharing prefixes may exceed the allowed ratio. Then store them in full.
   if ((raw.size() + cost) / kMostRatio > raw.size()) raw = build(false);
   PackedEvents packed;
   packed.events = static_cast<std::uint32_t>(events.size());
@@ -327,7 +327,7 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
   into.events.resize(before + items);
   Event* const events = into.events.data() + before;
   const auto refuse = [&](std::string why) {
-    into.events.resize(before);  // drop the events of the incomplete block
+    into.events.resize(before);  // remove the events of the incomplete block
     return why;
   };
   std::uint64_t first = 0;
@@ -351,7 +351,7 @@ std::optional<std::string> unpack_events(const BlockHeader& header, std::string_
   if (cursor.left() != 0) return refuse("a block of events is longer than its columns");
   for (std::size_t i = 0; i < items; ++i) {
     Event& event = events[i];
-    // Only shift times that are in range, so that the sum cannot overflow; event_fault refuses the others.
+    // Shift only times that are in range, so that the sum cannot overflow. event_fault refuses the other times.
     if (event.ts_ns >= -kLatestTs && event.ts_ns <= kLatestTs) event.ts_ns += shift_ns;
     if (auto fault = event_fault(event, count + 1))
       return refuse(fmt::format("event {} of a block is not valid: {}", i, *fault));

@@ -1,5 +1,6 @@
-// The blocks of a dump: framed, compressed, each with a checksum. A block of events contains its own strings. It can
-// therefore be packed long before a dump is requested, written as it is, and read even if other blocks are damaged.
+// The blocks of a dump. Each has a header, is compressed, and has a checksum. A block of events contains its own
+// strings. Therefore it can be packed long before a dump is requested, written as it is, and read even if other blocks
+// are damaged.
 //
 // Uncompressed form of a block of events (EVTS since version 2), with numbers in LEB128 unless stated otherwise:
 //
@@ -21,7 +22,7 @@
 
 namespace rose::trace {
 
-// Writers close a block at this number of events or bytes of strings.
+// Writers close a block when it has this number of events, or this number of bytes of strings.
 inline constexpr std::size_t kBlockEvents = std::size_t{1} << 13;
 inline constexpr std::size_t kBlockStringBytes = std::size_t{1} << 20;
 
@@ -37,17 +38,17 @@ struct BlockHeader {
   std::uint32_t items;
   std::uint32_t packed;
   std::uint32_t raw;
-  std::uint32_t crc;  // of the 16 bytes above and the compressed bytes
+  std::uint32_t crc;  // CRC-32 of the 16 bytes above and of the compressed bytes
   std::uint32_t zero;
 };
 static_assert(sizeof(BlockHeader) == 24);
 
-// Formats a block of any kind. `cost`: memory that a reader needs for it in addition to `raw`.
+// Makes a block of any kind. `cost`: the memory that a reader needs for the block in addition to `raw`.
 [[nodiscard]] Result<std::string> frame_block(BlockKind kind, std::uint32_t items, std::string_view raw,
                                               std::size_t cost = 0);
 
-// Checks the block at the beginning of `bytes` and uncompresses it into `raw`. Returns what is wrong with it, if
-// anything.
+// Checks the block at the beginning of `bytes`, and decompresses it into `raw`. Returns what is wrong with the block,
+// or nothing.
 [[nodiscard]] std::optional<std::string> open_block(std::string_view bytes, BlockHeader& header, std::string& raw);
 
 struct PackedEvents {
@@ -55,15 +56,15 @@ struct PackedEvents {
   std::uint32_t events = 0;
   std::uint32_t strings = 0;
   std::uint64_t string_bytes = 0;
-  std::array<std::uint64_t, 6> by_type{};  // number of events per EventType; an event with a count adds that count
+  std::array<std::uint64_t, 6> by_type{};  // number of events of each EventType; an event with a count adds that count
 };
 
-// Packs events. String ids in `events` are indices into `strings`, whose first entry stands for "absent".
+// Packs events. The string ids in `events` are indices into `strings`, whose first entry stands for "absent".
 [[nodiscard]] Result<PackedEvents> pack_events(std::span<const Event> events,
                                                std::span<const std::string_view> strings);
 
-// Appends all events of an opened block of version 2 or 3, with their times shifted by `shift_ns`. If the block is
-// invalid, appends none and returns what is wrong. `strings` is set to the number of strings in the block.
+// Appends all events of an opened block of version 2 or 3, and adds `shift_ns` to their times. If the block is invalid,
+// appends none, and returns what is wrong. `strings` receives the number of strings in the block.
 [[nodiscard]] std::optional<std::string> unpack_events(const BlockHeader& header, std::string_view raw,
                                                        std::int64_t shift_ns, Trace& into, std::size_t& strings);
 

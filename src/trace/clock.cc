@@ -18,7 +18,7 @@
 namespace rose::trace {
 namespace {
 
-constexpr int kSlopes = 100;  // number of slopes tested on each side of zero
+constexpr int kSlopes = 100;  // number of slopes that are tried on each side of zero
 constexpr std::size_t kMostBounds = 1024;
 
 template <typename T>
@@ -76,7 +76,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
   }
   fit.base_ = first + (last - first) / 2;
 
-  // Finds, for each slope, the offset that most intervals contain (Marzullo's algorithm).
+  // For each slope, find the offset that most intervals contain (Marzullo's algorithm).
   struct Edge {
     double at;
     int step;
@@ -90,7 +90,8 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
       edges.push_back({static_cast<double>(bound.lo_ns) - moved, 1});
       edges.push_back({static_cast<double>(bound.hi_ns) - moved, -1});
     }
-    // Intervals that only touch count as overlapping, so at equal positions a beginning sorts before an end.
+    // Intervals that only touch count as overlapping. Therefore, at the same position, a beginning must come before an
+    // end.
     std::sort(edges.begin(), edges.end(),
               [](const Edge& a, const Edge& b) { return a.at != b.at ? a.at < b.at : a.step > b.step; });
     int depth = 0;
@@ -116,7 +117,7 @@ std::optional<ClockFit> ClockFit::make(const std::vector<ClockBound>& given) {
   for (const auto& line : fit.lines_) {
     if (line.lo < -kFar || line.hi > kFar) return std::nullopt;
   }
-  // If most bounds contradict the estimate, it is not used.
+  // If most bounds contradict the estimate, do not use it.
   if (fit.used_ * 2 <= bounds.size()) return std::nullopt;
   return fit;
 }
@@ -135,7 +136,7 @@ std::int64_t HostClock::to_first(std::int64_t ts_ns) const {
   if (!known) return ts_ns;
   const double length = static_cast<double>(end_ns - begin_ns);
   const double slope = length > 0 ? (ahead_end - ahead_begin) / length : 0;
-  // Solves ts = t + ahead(t) with ahead(t) = ahead_begin + slope * (t - begin) for ahead. Only the difference is
+  // Solve ts = t + ahead(t) for ahead(t), where ahead(t) = ahead_begin + slope * (t - begin). Only the difference is
   // computed in floating point, because a double cannot hold today's time in nanoseconds.
   const double since = (static_cast<double>(ts_ns - begin_ns) - ahead_begin) / (1 + slope);
   return ts_ns - std::llround(ahead_begin + slope * since);
@@ -148,7 +149,7 @@ std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t ch
 
 namespace {
 
-// Parses the output of wall_clock(). Returns nothing for any other text.
+// Parses a text that wall_clock() returned. Returns nothing for any other text.
 std::optional<std::int64_t> read_wall_clock(std::string_view text) {
   constexpr std::string_view kForm = "0000-00-00 00:00:00.000000000 UTC";
   if (text.size() != kForm.size()) return std::nullopt;
@@ -166,7 +167,7 @@ std::optional<std::int64_t> read_wall_clock(std::string_view text) {
   time.tm_hour = number(11, 2);
   time.tm_min = number(14, 2);
   time.tm_sec = number(17, 2);
-  constexpr int kFirst = 1970, kLast = 2261;  // years that fit into nanoseconds since 1970
+  constexpr int kFirst = 1970, kLast = 2261;  // years whose times fit into 64 bits as nanoseconds since 1970
   if (time.tm_year + 1900 < kFirst || time.tm_year + 1900 > kLast) return std::nullopt;
   return static_cast<std::int64_t>(::timegm(&time)) * kSecond + number(20, 9);
 }
@@ -191,7 +192,7 @@ std::optional<ClockStep> to_step(std::string_view sentence) {
 std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts) {
   std::vector<HostClock> clocks(hosts.size());
   if (hosts.empty()) return clocks;
-  // Matches the two sides of each handshake. A line may appear in several dumps of one host.
+  // Match the two sides of each handshake. A line may be in several dumps of one host.
   struct Seen {
     std::size_t host;
     const Handshake* at;
@@ -207,14 +208,15 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
       if (h.syn_ns != 0 || h.ack_ns != 0) sides.servers.push_back({i, &h});
     }
   }
-  // Bounds for how far [b] is ahead of [a].
+  // The bounds for how far the clock of the second host is ahead of the clock of the first. The key contains both
+  // indices.
   std::map<std::pair<std::size_t, std::size_t>, std::vector<ClockBound>> bounds;
   for (const auto& [key, sides] : matched) {
     for (const auto& server : sides.servers) {
       for (const auto& client : sides.clients) {
         if (server.host == client.host) continue;
         const auto &s = *server.at, &c = *client.at;
-        ClockBound ahead;  // of the client's clock relative to the server's
+        ClockBound ahead;  // how far the client's clock is ahead of the server's
         ahead.at_ns = s.syn_ns != 0 ? s.syn_ns : s.ack_ns;
         if (s.syn_ns != 0) ahead.hi_ns = c.synack_ns - s.syn_ns;
         if (s.ack_ns != 0) ahead.lo_ns = c.synack_ns - s.ack_ns;
@@ -227,7 +229,7 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
   for (const auto& [pair, list] : bounds) {
     if (auto fit = ClockFit::make(list)) fits.emplace(pair, std::move(*fit));
   }
-  // The period covered by the first host's dump and its handshakes with other hosts.
+  // The period of the first host's dump and of its handshakes with other hosts.
   std::int64_t begin = hosts[0].begin_ns, end = std::max(hosts[0].end_ns, hosts[0].begin_ns);
   for (const auto& [pair, list] : bounds) {
     if (pair.first != 0) continue;
@@ -240,7 +242,7 @@ std::vector<HostClock> estimate_clocks(const std::vector<HostHandshakes>& hosts)
   clocks[0].known = true;
   clocks[0].begin_ns = begin;
   clocks[0].end_ns = end;
-  // Starts at the first host and repeatedly adds the host whose offset is most certain (Dijkstra's algorithm).
+  // Start at the first host, and repeatedly add the host whose offset is most certain (Dijkstra's algorithm).
   std::vector<bool> done(hosts.size(), false);
   for (;;) {
     std::size_t from = hosts.size();

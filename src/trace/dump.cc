@@ -56,12 +56,12 @@ static_assert(offsetof(Record, syscall) == 72 && offsetof(Record, signal) == 80 
 struct Totals {
   std::uint64_t events;
   std::uint64_t strings;
-  std::uint64_t missed;  // since version 2: events that left the window while the dump was being written
+  std::uint64_t missed;  // since version 2: number of events that left the window while the dump was being written
 };
 static_assert(sizeof(Totals) == 24);
 constexpr std::size_t kTotalsOfVersion1 = 16;
 
-// Retired numbers must not be reused.
+// The numbers of retired tags must not be used again.
 enum Tag : std::uint16_t {
   kNode = 1,
   kHost = 2,
@@ -77,15 +77,15 @@ enum Tag : std::uint16_t {
   kWorkloadTs = 12,
   kBegin = 13,
   kEnd = 14,
-  kNodes = 15,      // one per name
-  kAddresses = 16,  // one per address
-  kShift = 17,      // a number that is to be added to the time of every event
+  kNodes = 15,      // one for each name
+  kAddresses = 16,  // one for each address
+  kShift = 17,      // a number that readers add to the time of every event
   kTrigger = 18,
-  kSuppressedCall = 19,  // one per kind of call: u16 syscall, u16 errno, u32 0, u64 count
+  kSuppressedCall = 19,  // one for each kind of call: u16 syscall, u16 errno, u32 0, u64 count
   kPairsEvicted = 24,
-  kHandshakes = 25,  // one per handshake
-  kClock = 26,       // one per line
-  kLabels = 27,      // one per label
+  kHandshakes = 25,  // one for each handshake
+  kClock = 26,       // one for each line
+  kLabels = 27,      // one for each label
 };
 
 template <typename T>
@@ -123,7 +123,7 @@ Event to_event(const Record& r) {
   return e;
 }
 
-// Divides a trace into blocks, each with its own strings.
+// Divides a trace into blocks. Each block has its own strings.
 Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
   if (trace.events.size() > kMostEvents)
     return fail(ErrorKind::input,
@@ -145,7 +145,8 @@ Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
   Meta meta = trace.meta;
   meta.lost += refused;
   ROSE_CHECK(writer.begin(meta));
-  std::vector<std::uint64_t> places(trace.strings.size(), 0);  // by string id: a block and the string's index in it
+  // by string id: the number of a block, and the string's index in it
+  std::vector<std::uint64_t> places(trace.strings.size(), 0);
   std::uint64_t block = 1;
   std::vector<Event> events;
   events.reserve(std::min(trace.events.size(), kBlockEvents));
@@ -211,7 +212,7 @@ class Reader {
       if (auto fault = take(block, done)) result.damage = damage(start, std::move(*fault));
       if (!have_meta_) break;
     }
-    if (!have_meta_) return Unexpected(std::move(*result.damage));  // nothing at all is readable
+    if (!have_meta_) return Unexpected(std::move(*result.damage));  // then nothing is readable
     if (done && offset != size_)
       result.damage = damage(offset, "more bytes follow the end of the dump");
     result.trace = std::move(trace_);
@@ -242,7 +243,7 @@ class Reader {
                 "a dump is written by rose trace, rose dump or rose dump import");
   }
 
-  // Checks the block at `offset`, moves past it and leaves its content in raw_.
+  // Checks the block at `offset`, moves `offset` behind it, and puts its content into raw_.
   Fault next_block(std::size_t& offset, BlockHeader& block) {
     if (offset == size_) return "the file ends without the mark of a complete dump";
     if (auto fault = open_block({data_ + offset, size_ - offset}, block, raw_)) return fault;
@@ -336,7 +337,7 @@ class Reader {
         if (value.size() != sizeof shift_ns) return false;
         std::memcpy(&shift_ns, value.data(), sizeof shift_ns);
         return shift_ns >= -kLatestTs && shift_ns <= kLatestTs;
-      default: return true;  // a tag added by a later version
+      default: return true;  // a later version has added this tag
     }
   }
 
@@ -352,7 +353,7 @@ class Reader {
       if (length > kMostStringBytes - trace_.strings.bytes() || trace_.strings.size() >= kMostStrings)
         return "too many strings";
       const std::size_t expected = trace_.strings.size();
-      // Writers store each string once. A string that is stored twice would shift the ids of all later ones.
+      // Writers store each string once. If a string were stored twice, the ids of all later strings would be wrong.
       if (trace_.strings.intern(std::string_view(raw_).substr(at, length)) != expected)
         return "a string is given twice";
       at += length;
@@ -378,7 +379,7 @@ class Reader {
       std::memcpy(&record, raw_.data() + std::size_t{i} * sizeof(Record), sizeof(Record));
       const Event event = to_event(record);
       if (auto fault = event_fault(event, trace_.strings.size())) {
-        trace_.events.resize(before);  // drop the events of the incomplete block
+        trace_.events.resize(before);  // remove the events of the incomplete block
         return fmt::format("event {} of a block is not valid: {}", i, *fault);
       }
       trace_.events.push_back(event);
@@ -405,7 +406,7 @@ class Reader {
   Trace trace_;
   bool have_meta_ = false;
   std::int64_t shift_ns_ = 0;
-  std::uint64_t strings_ = 0;  // number of strings in the blocks so far
+  std::uint64_t strings_ = 0;  // number of strings in the blocks that were read
   std::string raw_;
 };
 
@@ -427,7 +428,7 @@ Result<void> DumpWriter::begin(const Meta& meta, std::int64_t shift_ns) {
   const auto number = [&](Tag tag, std::uint64_t value) {
     bytes(tag, {reinterpret_cast<const char*>(&value), sizeof(value)});
   };
-  // Readers refuse times out of range. Store 0 (unknown) instead, so that the dump stays readable.
+  // Readers refuse times that are out of range, so store 0 (unknown) instead. The dump then stays readable.
   const auto time = [&](Tag tag, std::int64_t value) {
     number(tag, value >= 0 && value <= kLatestTs ? static_cast<std::uint64_t>(value) : 0);
   };

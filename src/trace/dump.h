@@ -1,5 +1,5 @@
-// The binary dump: a versioned header, then blocks, each compressed with zlib and with a CRC-32. Dumps may be hostile:
-// sizes are checked before memory is reserved, string ids and enum values before they are used.
+// The binary dump: a header with a version, then blocks, each compressed with zlib and with a CRC-32. Dumps may be
+// hostile, so sizes are checked before memory is reserved, and string ids and enum values before they are used.
 #pragma once
 
 #include <filesystem>
@@ -15,17 +15,17 @@
 
 namespace rose::trace {
 
-inline constexpr std::uint32_t kDumpVersion = 3;            // version written; 1 and 2 can also be read
+inline constexpr std::uint32_t kDumpVersion = 3;            // the version that is written; 1 and 2 can also be read
 inline constexpr std::string_view kDumpMagic = "ROSEDUMP";  // the first bytes of a dump
 
-// Writes atomically, with mode 0600. Events that readers would refuse, which only a bug can produce, are dropped with a
-// warning and counted as lost, so that the other events are still saved.
+// Writes the dump atomically, with mode 0600. Events that readers would refuse, which only a bug can produce, are left
+// out with a warning and counted as lost, so that the other events are saved.
 [[nodiscard]] Result<void> write_dump(const Trace& trace, const std::filesystem::path& path);
 
 // Like write_dump, into memory.
 [[nodiscard]] Result<std::string> dump_to_bytes(const Trace& trace);
 
-// Writes a dump from blocks that are already packed. `sink` receives the bytes in order.
+// Writes a dump from blocks that were packed before. `sink` receives the bytes in order.
 class DumpWriter {
  public:
   using Sink = std::function<Result<void>(std::string_view)>;
@@ -34,7 +34,7 @@ class DumpWriter {
   // Readers will add `shift_ns` to the time of each event.
   [[nodiscard]] Result<void> begin(const Meta& meta, std::int64_t shift_ns = 0);
   [[nodiscard]] Result<void> add(const PackedEvents& packed);
-  // `missed`: events that left the window while it was being written. Readers count them as lost.
+  // `missed`: number of events that left the window while it was being written. Readers count them as lost.
   [[nodiscard]] Result<void> end(std::uint64_t missed = 0);
   [[nodiscard]] std::uint64_t events() const { return events_; }
 
@@ -44,14 +44,14 @@ class DumpWriter {
 };
 
 struct ReadDump {
-  Trace trace;                  // the events before the damage
+  Trace trace;                  // contains the events before the damage
   std::optional<Error> damage;  // names the file and the byte offset
 };
 
-// Returns an error if nothing is readable: the file is not a dump, or its version is unknown (the error names the known
+// Returns an error if nothing is readable: the file is no dump, or its version is unknown (the error lists the known
 // versions). Otherwise returns the events of all complete blocks before the damage.
 [[nodiscard]] Result<ReadDump> read_dump(const std::filesystem::path& path);
-// Like read_dump, for bytes in memory; for the fuzzer. `name` is used in messages.
+// Like read_dump, for bytes in memory. The fuzzer uses it. Messages contain `name`.
 [[nodiscard]] Result<ReadDump> parse_dump(std::span<const std::byte> bytes, std::string_view name);
 
 }  // namespace rose::trace

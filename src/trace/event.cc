@@ -21,7 +21,7 @@ std::uint32_t hash_of(std::string_view text) {
 
 }  // namespace
 
-// The strings are views into chunks, so a copy needs its own chunks.
+// Each string is a view into a chunk, so a copy needs its own chunks.
 StringTable::StringTable(const StringTable& other) {
   for (std::size_t id = 1; id < other.strings_.size(); ++id) (void)intern(other.strings_[id]);
 }
@@ -41,7 +41,7 @@ StringTable& StringTable::operator=(StringTable&& other) noexcept {
   reserved_ = std::exchange(other.reserved_, 0);
   strings_ = std::move(other.strings_);
   places_ = std::move(other.places_);
-  // Leaves the moved-from table empty and usable.
+  // Leave the table that was moved from empty and usable.
   other.chunks_.clear();
   other.strings_.assign(1, {});
   other.places_.clear();
@@ -73,8 +73,7 @@ StringId StringTable::intern(std::string_view text) {
   Place& place = places_[place_of(text, hash)];
   if (place.id != 0) return place.id;
   if (text.size() > left_) {
-    // Each chunk doubles the total, up to a limit, so that the space wasted at the end of a chunk is comparatively
-    // small.
+    // Each chunk doubles the total size, up to a limit, so that little space is wasted at the ends of chunks.
     const std::size_t size = std::max(text.size(), std::clamp<std::size_t>(reserved_, 4096, std::size_t{1} << 18));
     chunks_.push_back(std::make_unique_for_overwrite<char[]>(size));
     left_ = size;
@@ -96,8 +95,8 @@ StringId StringTable::find(std::string_view text) const {
 
 void sort_by_time(Trace& trace) {
   auto& events = trace.events;
-  // A tracer's events are almost sorted; a few arrive late (counted storms, records from another CPU). Late events are
-  // extracted, sorted and merged back, which is faster than sorting all events.
+  // A tracer's events are almost sorted. A few arrive late (counts of frequent events, records from another CPU). Take
+  // the late events out, sort them, and merge them back, which is faster than sorting all events.
   std::vector<Event> late;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -111,8 +110,8 @@ void sort_by_time(Trace& trace) {
   if (late.empty()) return;
   const auto earlier = [](const Event& a, const Event& b) { return a.ts_ns < b.ts_ns; };
   std::stable_sort(late.begin(), late.end(), earlier);
-  // Merge from the back so that each event moves at most once. At equal times, extracted events come last (stable
-  // sort).
+  // Merge from the back, so that each event moves at most once. At equal times, the late events come last, so the sort
+  // is stable.
   std::size_t to = events.size(), a = kept, b = late.size();
   while (b > 0) events[--to] = a > 0 && events[a - 1].ts_ns > late[b - 1].ts_ns ? events[--a] : late[--b];
 }

@@ -1,5 +1,5 @@
-// The trace data model: events, their strings and their origin. Plain data. dump.h and jsonl.h define the file formats;
-// observe produces traces.
+// The data model of a trace: events, their strings and their origin. Plain data. dump.h and jsonl.h define the file
+// formats; observe makes traces.
 #pragma once
 
 #include <array>
@@ -15,11 +15,11 @@
 
 namespace rose::trace {
 
-// Index into a StringTable; 0 means "absent" (null in JSON).
+// An index into a StringTable; 0 means "absent" (null in JSON).
 using StringId = std::uint32_t;
 
-// Stores each string once. Designed for millions of strings: bytes are in chunks that never move, so views stay valid,
-// and the index is a flat hash table of ids.
+// Stores each string once. It is made for millions of strings. The bytes are in chunks that never move, so views stay
+// valid. The index is a flat hash table of ids.
 class StringTable {
  public:
   StringTable() = default;
@@ -38,7 +38,7 @@ class StringTable {
   [[nodiscard]] std::span<const std::string_view> all() const { return strings_; }
   // The id of a string that is already in the table, or 0.
   [[nodiscard]] StringId find(std::string_view text) const;
-  // bytes(): size of the strings. memory(): all memory that the table uses.
+  // bytes(): the size of the strings. memory(): all memory that the table uses.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t memory() const {
     return reserved_ + strings_.capacity() * sizeof(std::string_view) + places_.capacity() * sizeof(Place);
@@ -54,10 +54,10 @@ class StringTable {
 
   std::vector<std::unique_ptr<char[]>> chunks_;
   char* chunk_end_ = nullptr;
-  std::size_t left_ = 0;  // bytes left in the last chunk
+  std::size_t left_ = 0;  // number of bytes that are left in the last chunk
   std::size_t bytes_ = 0, reserved_ = 0;
   std::vector<std::string_view> strings_ = std::vector<std::string_view>(1);
-  std::vector<Place> places_;  // size is a power of two, or 0
+  std::vector<Place> places_;  // its size is a power of two, or 0
 };
 
 enum class EventType : std::uint8_t { scf = 1, af = 2, nd = 3, ps = 4, sys = 5 };
@@ -66,57 +66,58 @@ enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paus
 enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 
 enum EventFlag : std::uint16_t {
-  kPlanned = 1,         // PS: caused by `rose node`
-  kOpen = 2,            // ND, PS paused: it had not ended when the window was written
-  kMain = 4,            // PS: the node's main process
-  kInjected = 8,        // caused by a fault of rose's own schedule
-  kCoreDumped = 16,     // PS crashed: a core was dumped
-  kUnlinked = 32,       // path: the file had been unlinked
-  kTruncated = 64,      // path: only the end is kept; AF: entered too often, later entries are not recorded
-  kOutOfMemory = 128,   // PS crashed: killed by the kernel's OOM killer
+  kPlanned = 1,      // PS: `rose node` caused it
+  kOpen = 2,         // ND, PS paused: it had not ended when the window was written
+  kMain = 4,         // PS: it is the node's main process
+  kInjected = 8,     // a fault of rose's schedule caused it
+  kCoreDumped = 16,  // PS crashed: a core was dumped
+  kUnlinked = 32,    // path: the file had been unlinked
+  // path: only the end is kept; AF: the function is entered too often, so later entries are not recorded
+  kTruncated = 64,
+  kOutOfMemory = 128,   // PS crashed: the kernel's OOM killer killed it
   kBlocked = 256,       // PS paused: a thread waited uninterruptibly (D state), usually for a disk
-  kDying = 512,         // SCF: its process was being ended, stopped or frozen, so the failure is a consequence of that
-  kOutstanding = 1024,  // ND: data that was sent remained unanswered
-  kIdle = 2048,         // ND: no data was unanswered. Without either flag, this is unknown
+  kDying = 512,         // SCF: the process was being ended, stopped or frozen, and the failure is a consequence of that
+  kOutstanding = 1024,  // ND: data was sent that remained unanswered
+  kIdle = 2048,         // ND: all data was answered; if neither this flag nor kOutstanding is set, it is unknown
 };
 
-// One trace record. Fields that do not apply to its type hold the "absent" value given here.
+// One record of a trace. Fields that do not apply to its type have the value given here, which means "absent".
 struct Event {
-  std::int64_t ts_ns = 0;   // wall clock; for an event with a duration, its end
+  std::int64_t ts_ns = 0;   // wall clock; for an event with a duration, the time of its end
   std::int64_t result = 0;  // SYS: return value; SCF without an error: the bytes that were read or written
   StringId node = 0;
   StringId path = 0;      // SCF, SYS
-  StringId path2 = 0;     // SYS, SCF: second path of a rename, link, symlink
-  StringId peer = 0;      // SCF, SYS: "ip:port" or "[ip6]:port" or "unix:..."
+  StringId path2 = 0;     // SYS, SCF: the second path of a rename, link or symlink
+  StringId peer = 0;      // SCF, SYS: "ip:port", "[ip6]:port" or "unix:..."
   StringId function = 0;  // AF
-  StringId src = 0;       // ND: address without port
+  StringId src = 0;       // ND: address without a port
   StringId dst = 0;
-  StringId by = 0;       // PS crashed, exited: who sent the signal: "runc (41)", "kernel", "itself"
+  StringId by = 0;       // PS crashed, exited: the sender of the signal: "runc (41)", "kernel", "itself"
   std::int32_t pid = 0;  // tgid; 0: unknown
   std::int32_t tid = 0;
   std::int32_t fd = -1;
-  // ND, PS paused: duration. PS crashed and exited: time since the signal that ended the process.
+  // ND, PS paused: the duration. PS crashed, exited: the time since the signal that ended the process.
   std::int32_t duration_ms = -1;
   std::int32_t exit_code = -1;  // PS exited
-  std::uint32_t packets = 0;    // ND: packets between src and dst before the silence
+  std::uint32_t packets = 0;    // ND: number of packets between src and dst before the silence
   std::uint32_t count = 1;      // number of equal events that this record stands for
-  std::int16_t syscall = -1;    // SCF, SYS: this processor's number
+  std::int16_t syscall = -1;    // SCF, SYS: number of the system call on this processor
   std::int16_t err = 0;         // SCF: errno, positive; 0: the call did less than requested, or a signal ended it
-  std::uint16_t sport = 0;      // ND: 0 unknown
+  std::uint16_t sport = 0;      // ND: port; 0: unknown
   std::uint16_t dport = 0;
-  std::uint8_t signal = 0;  // PS: 0 none; SCF of mmap: SIGBUS, an access to the mapped file failed
+  std::uint8_t signal = 0;  // PS: signal, 0: none; SCF of mmap: SIGBUS, if an access to the mapped file failed
   EventType type = EventType::scf;
   ProcessState state = ProcessState::none;
   Protocol protocol = Protocol::none;
   std::uint16_t flags = 0;  // EventFlag
   std::uint8_t reserved[2] = {};
-  std::uint32_t open_flags = 0;  // SYS of the open family: the open flags
-  std::uint32_t requested = 0;   // SCF without an error: bytes that were requested
-  // ND: the cause of the silence began at most this long after the silence began (when the first data was sent that
-  // remained unanswered), and ended at most this long before the silence ended.
+  std::uint32_t open_flags = 0;  // SYS of the open family: the flags of open
+  std::uint32_t requested = 0;   // SCF without an error: number of bytes that were requested
+  // ND: the cause of the silence began at most this long after the silence began, because then the first data was sent
+  // that remained unanswered. The cause ended at most this long before the silence ended.
   std::int32_t begin_within_ms = -1;
   std::int32_t end_within_ms = -1;
-  std::int32_t usual_ms = -1;  // ND: the longest silence in normal use of the connection
+  std::int32_t usual_ms = -1;  // ND: the longest silence in the normal use of the connection
 };
 
 // Expected failures of one kind, which were counted but not stored.
@@ -130,31 +131,34 @@ struct SuppressedCall {
 // The header of a dump.
 struct Meta {
   std::uint32_t version = 1;
-  std::string node;  // the tracer's own node or host; "" after a merge of several
+  std::string node;  // the tracer's own node or host; "" if several were merged
   std::string host;
   std::string boot_id;
-  std::int64_t wall_base_ns = 0;  // both clocks at the same instant
+  std::int64_t wall_base_ns = 0;  // both clocks, read at the same instant
   std::int64_t monotonic_base_ns = 0;
-  std::uint64_t window = 0;           // the window's capacity in events
-  std::uint64_t memory = 0;           // the window's capacity in bytes
-  std::uint64_t lost = 0;             // events that happened but are not in the dump
-  std::uint64_t suppressed = 0;       // expected failures that were counted but not stored
+  std::uint64_t window = 0;           // capacity of the window in events
+  std::uint64_t memory = 0;           // capacity of the window in bytes
+  std::uint64_t lost = 0;             // number of events that happened, but are not in the dump
+  std::uint64_t suppressed = 0;       // number of expected failures that were counted, but not stored
   std::int64_t network_delay_ns = 0;  // thresholds that were in effect; 0: unknown
   std::int64_t pause_ns = 0;
-  std::int64_t workload_ts = 0;                  // start of the workload; 0: unknown
-  std::int64_t begin_ns = 0;                     // start of tracing; 0: unknown
-  std::int64_t end_ns = 0;                       // when the window was written; 0: unknown
-  std::string trigger;                           // why the window was written: "crash: n1: ..."; "" if unknown
-  std::vector<SuppressedCall> suppressed_calls;  // `suppressed` by kind as far as known, most frequent first
-  std::vector<std::string> nodes;                // in the order of the file
-  // Addresses of nodes as "name=ip". They assign ND events of one dump to nodes of another.
+  std::int64_t workload_ts = 0;  // start of the workload; 0: unknown
+  std::int64_t begin_ns = 0;     // start of tracing; 0: unknown
+  std::int64_t end_ns = 0;       // when the window was written; 0: unknown
+  std::string trigger;           // why the window was written: "crash: n1: ..."; "" if unknown
+  // `suppressed` by kind, as far as it is known; the most frequent kind comes first
+  std::vector<SuppressedCall> suppressed_calls;
+  std::vector<std::string> nodes;  // in the order of the configuration file
+  // Addresses of nodes as "name=ip". With these, ND events of one dump can be assigned to the nodes of another dump.
   std::vector<std::string> addresses;
   std::vector<std::string>
       labels;  // other names of a node, as "name=KEY:VALUE": "db=unit:postgresql.service", "db=cluster:east"
-  std::uint64_t pairs_evicted = 0;  // connections that were dropped for lack of memory, so their silences are missing
-  // Lines in the form of trace/clock.h, which relate this host's clock to the clocks of other hosts.
+  // number of connections that were dropped for lack of memory, so that their silences are missing
+  std::uint64_t pairs_evicted = 0;
+  // Lines in the form that trace/clock.h describes. They relate the clock of this host to the clocks of other hosts.
   std::vector<std::string> handshakes;
-  // Sentences about changes of the host's clock, and about the offsets between hosts that a merge found.
+  // Sentences about changes of the host's clock, and about offsets between hosts that were found when dumps were
+  // merged.
   std::vector<std::string> clock;
 };
 
@@ -191,7 +195,7 @@ class NodeNames {
   bool nameless_ = false;
 };
 [[nodiscard]] std::vector<std::string> node_names(const Trace& trace);
-// A parsed entry of Meta::labels; nothing if it has another form.
+// A parsed entry of Meta::labels. Nothing if the text has another form.
 struct Label {
   std::string node, key, value;
 };
@@ -199,7 +203,7 @@ struct Label {
 // Node names by address, from the header.
 [[nodiscard]] std::map<std::string, std::string> nodes_by_address(const Meta& meta);
 
-[[nodiscard]] std::string_view type_name(EventType type);       // "scf"
-[[nodiscard]] std::string_view state_name(ProcessState state);  // "crashed"
+[[nodiscard]] std::string_view type_name(EventType type);       // for example "scf"
+[[nodiscard]] std::string_view state_name(ProcessState state);  // for example "crashed"
 
 }  // namespace rose::trace

@@ -1,4 +1,4 @@
-// Reads JSON Lines. Hand-written for the same reasons as the writer (jsonl_write.cc).
+// Reads JSON Lines. It is written by hand for the same reasons as the writer (jsonl_write.cc).
 #include "trace/jsonl.h"
 
 #include <fmt/format.h>
@@ -170,7 +170,7 @@ const KeyMap& meta_keys() {
   return keys;
 }
 
-// Text from the file, shortened and escaped for use in a message.
+// Text from the file, shortened and escaped, for use in a message.
 std::string shown(std::string_view text) {
   std::string out;
   append_json_string(out, text.substr(0, 60));
@@ -182,7 +182,7 @@ std::string shown(std::string_view text) {
   return out;
 }
 
-// A mistake within a line. The caller adds file and line.
+// A mistake in a line. The caller adds the file and the line.
 struct Fault {
   std::string message;
   std::string hint;
@@ -194,13 +194,14 @@ using Maybe = std::optional<Fault>;
     if (Maybe line_check_ = (expr); line_check_) return line_check_; \
   } while (false)
 
-// Parses one line with one JSON object. Recursion is limited to kDeepest; plain strings are not copied.
+// Parses one line, which contains one JSON object. The depth of recursion is limited to kDeepest. Strings without
+// escapes are not copied.
 class LineReader {
  public:
   LineReader(Trace& trace, std::vector<std::pair<std::string, std::size_t>>& unknown)
       : trace_(trace), unknown_(unknown) {}
 
-  // `first`: no event has been read yet, so a meta line is accepted.
+  // `first`: no event was read before this line, so it may be a meta line.
   Maybe read(std::string_view line, std::size_t number, bool first) {
     at_ = line.data();
     end_ = line.data() + line.size();
@@ -265,14 +266,14 @@ class LineReader {
   }
 
   [[nodiscard]] Fault wrong(std::string_view key, std::string_view wanted) const {
-    // The offending value, up to a character that cannot be part of it.
+    // The wrong value, up to a character that cannot be part of it.
     std::string_view value = rest();
     if (!value.empty() && value.front() != '"') value = value.substr(0, value.find_first_of(",}] \t\r\n"));
     return {fmt::format("{} must be {}, not {}", key, wanted, shown(value)), {}};
   }
 
-  // Reads an object; the position is at '{'. Calls `field` for each known key, with the position at its value. Unknown
-  // keys are skipped and noted.
+  // Reads an object that begins at the position, with '{'. For each known key, calls `field` with the position at the
+  // key's value. Unknown keys are skipped and noted.
   template <typename F>
   Maybe object(const KeyMap& keys, F&& field) {
     if (!take('{')) return malformed("an object");
@@ -307,7 +308,7 @@ class LineReader {
   }
 
   void note_unknown(std::string_view name) {
-    // A few names are enough for the message. A hostile file must not fill the memory with names.
+    // A few names are enough for the message, and a hostile file must not fill the memory with names.
     if (unknown_.size() >= 8) return;
     for (const auto& [known, line] : unknown_) {
       if (known == name) return;
@@ -347,7 +348,7 @@ class LineReader {
       if (low < 0xdc00 || low > 0xdfff) return Fault{fmt::format("\\u{:04x} is half of a surrogate pair", code), {}};
       code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     } else if (code >= 0xdc80 && code <= 0xdcff) {
-      out += static_cast<char>(code - 0xdc00);  // one byte of a string that is not UTF-8
+      out += static_cast<char>(code - 0xdc00);  // this is one byte of a string that is not UTF-8
       return std::nullopt;
     } else if (code >= 0xdc00 && code <= 0xdfff) {
       return Fault{fmt::format("\\u{:04x} is half of a surrogate pair", code), {}};
@@ -357,7 +358,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // `text` refers to the line, or to `scratch` if there were escapes.
+  // `text` refers to the line or, if there were escapes, to `scratch`.
   Maybe string(std::string_view& text, std::string& scratch) {
     if (!take('"')) return malformed("a string");
     const char* begin = at_;
@@ -383,7 +384,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // Reads a number and checks it against JSON's grammar.
+  // Reads a number, and checks that it follows the grammar of JSON.
   Maybe number_token(std::string_view& token, bool& integer) {
     const char* begin = at_;
     const auto digits = [&] {
@@ -484,7 +485,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // null means unknown.
+  // Reads whether data was outstanding. null means unknown.
   Maybe outstanding(Event& event) {
     if (take_word("null")) return std::nullopt;
     if (take_word("true")) event.flags |= kOutstanding;
@@ -493,7 +494,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // Accepts null and strings; `is_null` distinguishes them.
+  // Accepts a string or null; `is_null` tells which.
   Maybe string_or_null(std::string_view& text, bool& is_null) {
     is_null = take_word("null");
     if (is_null) return std::nullopt;
@@ -618,7 +619,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // Reads fields whose text must be a name that rose knows.
+  // Reads a field whose text must be a name that rose knows.
   static Maybe read_name(Key key, std::string_view word, Event& e) {
     switch (key) {
       case Key::type:

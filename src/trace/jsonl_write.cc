@@ -1,5 +1,5 @@
-// Writes JSON Lines. Hand-written because nlohmann/json refuses the lone surrogates that represent bytes that are not
-// UTF-8, and because writing a dump of a million events must not take seconds.
+// Writes JSON Lines. It is written by hand for two reasons. nlohmann/json refuses the lone surrogates that represent
+// bytes that are not UTF-8. And to write a dump of a million events must not take seconds.
 #include "trace/jsonl.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ void append_number(std::string& out, auto value) {
   out.append(digits.data(), end);
 }
 
-// Appends `"key":value` members of one object.
+// Appends members `"key":value` of one object.
 class Object {
  public:
   explicit Object(std::string& out) : out_(out) { out_ += '{'; }
@@ -99,15 +99,15 @@ const std::string& cached_errno_name(int err) {
 
 constexpr int kUringEnter = 426;
 
-// Consecutive opens usually have the same flags, so the last text is cached.
+// Consecutive calls of open usually have the same flags, so cache the last text.
 const std::string& cached_open_flags(std::uint32_t flags) {
   thread_local std::pair<std::uint32_t, std::string> last = {0, kernel::open_flags_text(0)};
   if (last.first != flags) last = {flags, kernel::open_flags_text(flags)};
   return last.second;
 }
 
-// Each type has the keys of the documented format in their order, with null for absent values. Other fields that the
-// event has follow, so that nothing is lost.
+// Appends an event. Each type has the keys of the documented format, in their order, with null for absent values. Other
+// fields that the event has follow, so that nothing is lost.
 void append_event(std::string& out, const Trace& trace, const Event& e) {
   Object object(out);
   const auto string = [&](std::string_view name, StringId id) {
@@ -145,7 +145,7 @@ void append_event(std::string& out, const Trace& trace, const Event& e) {
   if (scf || sys || af || e.tid != 0) object.number_or_null("tid", e.tid, 0);
   if (scf || sys || e.syscall >= 0) syscall();
   if (scf || e.err != 0) error();
-  // The io_uring operation that failed. It is stored in `result`, because io_uring_enter has no result of its own here.
+  // The io_uring operation that failed is in `result`, because io_uring_enter has no result of its own here.
   if (scf && e.syscall == kUringEnter && e.result > 0 && e.result <= 255)
     object.word("op", kernel::uring_operation_name(static_cast<int>(e.result)));
   else if (sys || e.result != 0 || e.requested != 0) object.number("result", e.result);
@@ -210,7 +210,7 @@ void append_json_string(std::string& out, std::string_view text) {
     out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    // a character that terminals would interpret is escaped as well
+    // also escape a character that terminals would interpret
     if (const std::size_t length = utf8_length(text); length > 1) {
       const std::uint32_t code = code_point(text.substr(0, length));
       const auto unit = [&](std::uint32_t half) { out += fmt::format("\\u{:04x}", half); };

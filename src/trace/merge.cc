@@ -27,11 +27,11 @@ void unite(std::vector<std::string>& into, const std::vector<std::string>& more)
   }
 }
 
-constexpr std::size_t kMostHandshakes = 65536;  // limit for a merged dump
+constexpr std::size_t kMostHandshakes = 65536;  // most handshakes in a merged dump
 
-// The traces that share a clock.
+// The traces that have a common clock.
 struct Host {
-  std::string name;  // for messages
+  std::string name;  // name of the host, for messages
   std::vector<std::size_t> traces;
 };
 
@@ -41,13 +41,13 @@ std::vector<Host> hosts_of(const std::vector<Trace>& traces) {
   for (std::size_t i = 0; i < traces.size(); ++i) {
     const Meta& meta = traces[i].meta;
     std::size_t at = hosts.size();
-    // A dump that was merged from several hosts has no boot id, but it has a single clock.
+    // A dump that was merged from several hosts has no boot id, but it has one clock.
     if (!meta.boot_id.empty()) at = by_boot.emplace(meta.boot_id, at).first->second;
     if (at == hosts.size()) hosts.emplace_back();
     hosts[at].traces.push_back(i);
     if (hosts[at].name.empty()) hosts[at].name = meta.host.empty() ? meta.node : meta.host;
   }
-  // Names of hosts may be equal or missing.
+  // The names of hosts may be equal or missing.
   std::map<std::string, int> names;
   for (const auto& host : hosts) ++names[host.name];
   for (std::size_t i = 0; i < hosts.size(); ++i) {
@@ -100,7 +100,7 @@ std::int64_t moved(std::int64_t ts, const HostClock& clock) {
   return ts == 0 ? 0 : std::clamp<std::int64_t>(clock.to_first(ts), 1, kLatestTs);
 }
 
-// The header with its times, including those of handshakes, converted to the first host's clock.
+// The header, in which all times, including those of handshakes, were converted to the first host's clock.
 Meta moved(const Meta& meta, const HostClock& clock) {
   Meta out = meta;
   for (std::int64_t* ts : {&out.wall_base_ns, &out.workload_ts, &out.begin_ns, &out.end_ns}) *ts = moved(*ts, clock);
@@ -140,7 +140,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   std::stable_sort(into.suppressed_calls.begin(), into.suppressed_calls.end(),
                    [](const SuppressedCall& a, const SuppressedCall& b) { return a.count > b.count; });
   into.pairs_evicted += meta.pairs_evicted;
-  // A trace as a whole contains everything only above the larger threshold.
+  // As a whole, the merged trace contains everything only above the larger threshold.
   into.network_delay_ns = std::max(into.network_delay_ns, meta.network_delay_ns);
   into.pause_ns = std::max(into.pause_ns, meta.pause_ns);
   into.workload_ts = earliest(into.workload_ts, meta.workload_ts);
@@ -160,21 +160,21 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   unite(into.clock, meta.clock);
 }
 
-// By how much the clock was changed between the dump `meta` and the dump `latest` of the same boot; 0 if it was not.
+// By how much the clock was changed between two dumps of the same boot, `meta` and the later `latest`; 0 if it was not.
 std::int64_t set_since(const Meta& meta, const Meta& latest) {
-  constexpr std::int64_t kLeast = 1'000'000;  // smaller differences may be due to reading the clocks
+  constexpr std::int64_t kLeast = 1'000'000;  // smaller differences may come from reading the clocks
   if (meta.monotonic_base_ns == 0 || meta.wall_base_ns == 0 || latest.monotonic_base_ns == 0 ||
       latest.wall_base_ns == 0)
     return 0;
   const std::int64_t change =
       (latest.wall_base_ns - latest.monotonic_base_ns) - (meta.wall_base_ns - meta.monotonic_base_ns);
-  // implausible values, because the dump may come from any source
+  // The values may be implausible, because the dump may come from any source.
   if (std::abs(change) < kLeast || std::abs(change) >= kLatestTs) return 0;
   const std::int64_t wall = meta.wall_base_ns + change;
   return wall < 1 || wall > kLatestTs ? 0 : change;
 }
 
-// If the clock was changed between dumps of one boot, converts these dumps to the clock of the latest one. Returns an
+// If the clock was changed between dumps of one boot, converts these dumps to the clock of the latest dump. Returns an
 // empty list if no clock was changed.
 std::vector<Trace> on_latest_clocks(const std::vector<Trace>& traces, const std::vector<Host>& hosts) {
   std::vector<Trace> set;
@@ -249,7 +249,7 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
   std::vector<const HostClock*> clock_of(traces.size(), nullptr);
   for (std::size_t h = 0; h < hosts.size(); ++h) {
     for (const auto i : hosts[h].traces) clock_of[i] = &found[h];
-    // The first host is the reference, so it needs no sentence.
+    // The first host is the reference, so no sentence about it is needed.
     if ((h > 0 && options.estimate_clocks) || host_clocks[h].given)
       host_clocks[h].text = sentence(host_clocks[h], found[h], hosts[0].name);
   }
@@ -275,7 +275,8 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
       if (ids[id] == 0) ids[id] = merged.strings.intern(trace.strings[id]);
       id = ids[id];
     };
-    // The merged header does not show to which node events without a node belong, so they get their dump's node.
+    // The merged header does not show to which node an event without a node belongs, so the event gets the node of its
+    // dump.
     const StringId own = trace.meta.node.empty() ? 0 : merged.strings.intern(trace.meta.node);
     for (Event event : trace.events) {
       if (moves) event.ts_ns = moved(event.ts_ns, clock);
@@ -296,7 +297,8 @@ Result<Trace> merge(const std::vector<Trace>& traces, const MergeOptions& option
 
 Trace merge(const std::vector<Trace>& traces) {
   auto merged = merge(traces, MergeOptions{});
-  return merged ? std::move(*merged) : Trace{};  // only unknown host names can be an error, and none are given
+  // the only possible error is an unknown host name, and none is given here
+  return merged ? std::move(*merged) : Trace{};
 }
 
 }  // namespace rose::trace

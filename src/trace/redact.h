@@ -1,5 +1,5 @@
-// A trace for third parties: its texts without host names, addresses, user names and long tokens. Names of functions,
-// calls and errors are kept.
+// Makes a trace that can be given to third parties: without host names, addresses, user names and long tokens in its
+// texts. The names of functions, calls and errors are kept.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ namespace rose::trace {
 
 using Rewrite = std::function<std::string(std::string_view)>;
 
-// Returns the same events with other texts: `text` rewrites nodes, paths and addresses, and `code` rewrites names of
-// functions. The header is left empty.
+// Returns the same events with other texts: `text` rewrites nodes, paths and addresses, `code` rewrites the names of
+// functions. The header is empty.
 [[nodiscard]] Trace rewritten(const Trace& trace, const Rewrite& text, const Rewrite& code);
 
-// Redacts events and header, and drops boot ids. The hosts named in the headers of traces count as host names.
+// Redacts events and header, and removes boot ids. Hosts that the headers of traces name count as host names.
 [[nodiscard]] Trace redacted(const Trace& trace, Redactor& redactor);
 
 }  // namespace rose::trace
