@@ -1,4 +1,4 @@
-// Polls a condition. The time limit only ends a failing test; a passing test never waits for it.
+// Polls a condition. The time limit only ends a test that fails; a test that passes never waits for it.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ namespace rose::test {
 
 inline bool eventually(const std::function<bool()>& condition, std::int64_t limit_ns = 300 * kSecond) {
   const std::int64_t until = monotonic_ns() + limit_ns;
-  // Frequently at first, then less often, so that polling does not take processor time from the tested programs.
+  // Poll frequently at first, then less often, so that polling does not take processor time from the tested programs.
   for (useconds_t rest = 1000; !condition(); rest = std::min<useconds_t>(rest + rest / 4, 20'000)) {
     if (monotonic_ns() > until) return false;
     ::usleep(rest);

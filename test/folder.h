@@ -1,4 +1,4 @@
-// A temporary folder that is removed with its content.
+// A temporary folder. It is removed with its content.
 #pragma once
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-// Output compared with files under test/golden. `ROSE_REFRESH_GOLDEN=1 ctest -L pure` (or one test program
-// run so) writes them anew; git diff then shows what changed.
+// Compares output with files under test/golden. With `ROSE_REFRESH_GOLDEN=1 ctest -L pure`, or one test program run so,
+// the files are written anew, and git diff then shows what changed.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -1,8 +1,8 @@
 // The main() of every test program. It checks whether the tests can run here at all, calls Catch2's main(), and lists
 // the cases that could not run. If no case could run, the program exits with 77, which means skipped.
 //
-// Cases run in a random order from a seed (ROSE_TEST_SEED, otherwise the time), so that none depends on another. For
-// each case that failed, the command that repeats it is printed.
+// Cases run in a random order, so that none depends on another. The seed is ROSE_TEST_SEED or, without it, the time.
+// For each case that failed, the command that repeats it is printed.
 #define CATCH_CONFIG_RUNNER
 #include <fcntl.h>
 #include <net/if.h>
@@ -28,7 +28,7 @@ namespace {
 
 struct Cases {
   std::size_t run = 0;
-  std::map<std::string, std::set<std::string>> skipped;  // the missing features, by the name of the case
+  std::map<std::string, std::set<std::string>> skipped;  // the missing features, by name of the case
   std::vector<std::string> failed;
 };
 Cases& cases() {
@@ -50,8 +50,8 @@ class Counter final : public Catch::TestEventListenerBase {
 };
 CATCH_REGISTER_LISTENER(Counter)
 
-// Tests that need root get a network namespace of their own, so that their fixed ports are free even while the same
-// test runs elsewhere.
+// A test that needs root gets its own network namespace, so that its fixed ports are free even while the same test runs
+// elsewhere on the machine.
 bool enter_own_network() {
   if (::unshare(CLONE_NEWNET) != 0) return false;
   const int socket = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -63,7 +63,7 @@ bool enter_own_network() {
   return up;
 }
 
-// Quotes a test name for the shell, and escapes the characters that have a meaning in Catch2's patterns.
+// Quotes a test name for the shell, and escapes the characters that have a meaning in patterns of Catch2.
 std::string quoted(const std::string& name) {
   std::string text = "'";
   for (const char c : name) {
@@ -73,8 +73,8 @@ std::string quoted(const std::string& name) {
   return text + "'";
 }
 
-// Tests that change a setting of the whole machine (ROSE_TEST_ALONE) hold this lock exclusively, all others share it,
-// until the process ends. It also covers tests of other clones.
+// Holds a lock until the process ends. Tests that change a setting of the whole machine (ROSE_TEST_ALONE) hold it
+// exclusively, and all others share it. It also applies to tests of other clones.
 void share_machine() {
   const int lock = ::open("/run/lock/rose-tests", O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
   if (lock >= 0) (void)::flock(lock, std::getenv("ROSE_TEST_ALONE") != nullptr ? LOCK_EX : LOCK_SH);
@@ -91,7 +91,7 @@ std::string environment() {
 
 void rose::test::skip_case(const std::string& missing) {
   cases().skipped[Catch::getResultCapture().getCurrentTestName()].insert(missing);
-  throw Catch::TestFailureException();  // ends the case; it is reported as skipped, not as failed
+  throw Catch::TestFailureException();  // ends the case, which is reported as skipped and not as failed
 }
 
 int main(int argc, char** argv) {

@@ -21,10 +21,10 @@ CALL = re.compile(
     rf"\b(?:std::filesystem|fs)::(?:{'|'.join(STANDARD.split())})\b"
     rf"|(?<![\w:])::(?:{'|'.join(SYSTEM.split())})\("
     rf"|\b(?:{'|'.join(OWN.split())})\b")
-# Files of the kernel.
+# Paths of the kernel's own files.
 KERNELS = re.compile(r'"/(?:proc|dev|sys)/|\bcgroup\b|kLockFolder|kNetnsFolder|write_control|own_path\(')
 
-# Files that never access a node's folder.
+# Source files that never access a node's folder.
 ELSEWHERE = {
     "deploy/engine.cc": "a Dockerfile of the configuration, in a temporary folder that is root's",
     "deploy/environment.cc": "programs that the configuration names; whether a word is a file there, for a hint",
@@ -66,7 +66,7 @@ ELSEWHERE = {
     "jvm/application.cc": "class files that the configuration names",
     "jvm/node.cc": "programs that the configuration names",
 }
-# Files that access nodes' folders and others: the number of calls on others, and their purpose.
+# Source files that access nodes' folders and other folders: the number of calls for other folders, and their purpose.
 BESIDE = {
     "deploy/command.cc": (2, "logs of commands, in the run's folder, which is root's"),
     "deploy/container_launch.cc": (7, "the folder of an entry point, below one that only root may enter"),
@@ -120,7 +120,7 @@ for name in names + FILES:
     problems.append(f"src/{name}: {len(found)} calls with a path, {allowed} are listed{about}:")
     problems += [f"  {number}: {call.strip('(')}" for number, call in found]
     problems.append("  use base/folder.h for what another user may write; list other calls with the reason")
-# A process id may belong to another process by the time of the call; an open /proc/PID/mem cannot.
+# When the call is made, a process id may belong to another process. An open /proc/PID/mem cannot.
 for path in sorted(SOURCE.rglob("*.cc")):
     if "::process_vm_writev(" in path.read_text():
         problems.append(f"src/{path.relative_to(SOURCE)}: writes to memory by a process id: use NotifiedCall::memory()")

@@ -1,4 +1,4 @@
-// Detects whether a file was opened: opening a device or a pipe has effects, so some files must never be opened.
+// Detects whether a file was opened. Opening a device or a pipe has effects, so some files must never be opened.
 #pragma once
 
 #include <sys/inotify.h>

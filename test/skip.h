@@ -6,7 +6,7 @@
 
 namespace rose::test {
 
-// Ends the case (the section, the generated value) without a result. `missing`: the feature, and how to get it.
+// Ends the case, the section or the generated value without a result. `missing`: the feature, and how to get it.
 [[noreturn]] void skip_case(const std::string& missing);
 
 }  // namespace rose::test

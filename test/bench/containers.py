@@ -44,7 +44,7 @@ node = "n2"
 duration = "300ms"
 when = [ { elapsed = "500ms" } ]
 '''
-# Name: the folder of the system, and a schedule if the folder has none.
+# For each name: the folder of the system, and a schedule if the folder has none.
 CASES = {
     "kv, a crash at a function": ("examples/kv/crash-double-apply", KV),
     "kv, a cut and a pause": ("examples/kv/split-lost-writes", CUT),
@@ -189,7 +189,7 @@ def under_way():
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             ids.add(lock.name[len("rose-"):-len(".lock")])
-        except OSError:  # the lock was just removed
+        except OSError:  # the lock was removed just now
             pass
     return ids
 

@@ -1,5 +1,5 @@
-// Dumps of a million events: written, read, merged, summarised. Once with the few paths of a failing disk, once with a
-// different path for each event.
+// Dumps of a million events are written, read, merged and summarised, once with the few paths of a failing disk, and
+// once with a different path for each event.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -63,7 +63,7 @@ void read_million(benchmark::State& state) {
   }
 }
 
-// Merges two halves of the million events, which alternate in time.
+// Merges two halves of the million events. Their times alternate.
 void merge_million(benchmark::State& state) {
   const auto& whole = trace_of(static_cast<Paths>(state.range(0)));
   std::vector<trace::Trace> halves(2);

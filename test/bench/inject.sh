@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The cost of an armed schedule for the system under test. Usage: inject.sh ROSE [SECONDS]
+# Measures the cost of an armed schedule for the system under test. Usage: inject.sh ROSE [SECONDS]
 #
-# One node reads a file repeatedly and sometimes opens one, as a server does. It runs alternately without faults, with a
-# schedule that selects only openat, and with one that selects the frequent read. No call ever matches, so that only the
-# selection is measured. Prints requests per second and their ratios, by the clock and by the node's own processor time,
-# which contains neither delays of a busy machine nor the time in which the node waits for rose.
+# One node reads a file repeatedly and sometimes opens a file, as a server does. It runs alternately without faults,
+# with a schedule that selects only openat, and with one that selects the frequent read. No call ever matches, so only
+# the selection is measured. Prints requests per second and their ratios, both by the clock and by the node's own
+# processor time. The latter contains neither the delays of a busy machine nor the time in which the node waits for
+# rose.
 set -euo pipefail
 rose=$(readlink -f "$1")
 seconds=${2:-4}
@@ -14,7 +15,7 @@ command -v gcc >/dev/null || { echo "inject.sh: needs gcc"; exit 77; }
 work=$(mktemp -d "${TMPDIR:-/tmp}/rosebench-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 cd "$work"
-export TMPDIR=$work  # kept runs are removed with it
+export TMPDIR=$work  # kept runs are removed together with this folder
 cat > server.c <<'C'
 /* Answers "requests": 20 reads of 4 KiB and a little work each; every 50th opens a file. Prints how many a second. */
 #include <fcntl.h>
@@ -66,7 +67,7 @@ fault openat > openat.toml
 fault read > read.toml
 touch go
 rate() { awk '$1 == "rate" { print $2, $3 }' "$1"; }
-# In its own session, as rose starts nodes: the scheduler distributes processor time by sessions.
+# Start it in its own session, as rose starts nodes, because the scheduler distributes processor time by sessions.
 plain() { (setsid timeout $((seconds + 5)) ./server "$work/data" "$seconds" "$work/go" > plain.log) & local p=$!
   while ! grep -q rate plain.log 2>/dev/null; do
     sleep 0.1

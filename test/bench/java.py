@@ -50,7 +50,7 @@ ZOO = "dataDir=%(folder)s/data\nclientPort=%(port)d\nclientPortAddress=127.0.0.1
 class Load:
     """Connections to one server, each with a batch of pending requests: reads and writes of 100 bytes alternate."""
     CONNECTIONS, BATCH, NODES = 4, 200, 20
-    SESSION_MS = 3_600_000  # long, because a server gets no requests during the others' turns
+    SESSION_MS = 3_600_000  # long, because a server gets no requests while others are measured
 
     def __init__(self, port):
         self.sockets = [self.connect(port) for _ in range(self.CONNECTIONS)]

@@ -109,10 +109,10 @@ def syscalls(bench, rounds, count):
         order = list(states)
         for round_number in range(rounds):
             times = {}
-            # Each round begins with a different state, so that none always follows the same other one.
+            # Each round begins with another state, so that no state always follows the same other one.
             for name in order[round_number % 4:] + order[:round_number % 4]:
                 with states[name]():
-                    bench.ask(calls, "write", count // 10)  # warm
+                    bench.ask(calls, "write", count // 10)  # warms caches up
                     times[name] = {"write": bench.ask(calls, "write", count)}
                     if name in ("nothing", "empty", "traced"):
                         times[name]["open"] = bench.ask(calls, "open", count // 10)
@@ -172,11 +172,11 @@ def redis(bench, rounds, requests):
     found = []
     with redis_cluster(bench.folder) as (port, pids):
         nodes = [word for index, pid in enumerate(pids) for word in ("--node", f"redis{index}=pid:{pid}")]
-        # The empty program twice: the difference between two equal states is the noise.
+        # The empty program is measured twice. The difference between two equal states is the noise.
         states = {"nothing": bench.nothing, "empty": bench.empty, "rose": lambda: bench.tracing(*nodes),
                   "empty again": bench.empty}
         order = list(states)
-        redis_throughput(port, requests)  # warm
+        redis_throughput(port, requests)  # warms caches up
         for round_number in range(rounds):
             rates = {}
             for name in order[round_number % 4:] + order[:round_number % 4]:
@@ -196,7 +196,7 @@ def report(calls, throughputs):
     if calls:
         def added(times, state, kind="write"):
             return times[state][kind] - times["nothing"][kind]
-        # A round in which the empty program appeared to cost nothing was disturbed.
+        # Leave out rounds in which the empty program appeared to cost nothing, because they were disturbed.
         good = [t for t in calls if added(t, "empty") > 0]
         if good:
             print(row("successful `write`, traced: added ÷ added by an empty program",

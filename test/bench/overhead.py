@@ -36,7 +36,8 @@ def traced_round(rose, load, pid, work):
     tracer = subprocess.Popen([rose, "trace", "--pid", str(pid), "--control", f"{work}/sock", "-o", f"{work}/dump.bin"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        if not tracer.stdout.readline():  # one line says that it is attached; the end of the output, that it is not
+        # a line says that the tracer is attached; the end of the output says that it is not
+        if not tracer.stdout.readline():
             raise SystemExit("overhead.py: 'rose trace' did not start; run it by hand to see why")
         return round_of(load, pid)
     finally:
@@ -68,7 +69,7 @@ def main():
     durations, times = [], []
     with tempfile.TemporaryDirectory(prefix="rose-overhead-") as work:
         for number in range(options.rounds):
-            # The side that comes first alternates between rounds.
+            # The side that comes first alternates from round to round.
             order = (False, True) if number % 2 else (True, False)
             seen = {traced: traced_round(options.rose, load, options.pid, work) if traced
                     else round_of(load, options.pid) for traced in order}

@@ -1,5 +1,5 @@
-// From the ring to the window: how many events per second the reader processes while threads fail calls as fast as
-// possible.
+// Measures how many events per second the reader moves from the ring to the window, while calls of other threads fail
+// as fast as possible.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <spawn.h>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace rose;
 
-// Runs rose_bench_calls, which is controlled over two pipes and ends when its input ends.
+// Runs rose_bench_calls. That program is controlled over two pipes, and ends when its input ends.
 class Calls {
  public:
   Calls() {

@@ -1,4 +1,4 @@
-// The cost of a record for the program that makes it, and how many records per second eight threads make.
+// Measures the cost of a record for the program that makes it, and how many records per second eight threads make.
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 namespace {
 
-// Recording is off: only the branch is executed.
+// Recording is off, so only the branch is executed.
 void record_off(benchmark::State& state) {
   std::uint64_t number = 1;
   for (auto _ : state) {
@@ -22,7 +22,7 @@ void record_off(benchmark::State& state) {
 }
 BENCHMARK(record_off);
 
-// Into one ring of 64 MiB that wraps around repeatedly.
+// Records into one ring of 64 MiB, which wraps around repeatedly.
 class Recorded : public benchmark::Fixture {
  public:
   void SetUp(const benchmark::State& state) override {

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# examples/bugs: real bugs of Debian's packages, from recordings. Dumps are planned (the fault that caused the failure
-# must be among the first two candidates), schedules are replayed, including the hand-written one, and recorded logs are
-# read. By default the bugs with "ci": true in case.json, otherwise those named after the build folder.
+# examples/bugs: real bugs of Debian's packages, tested with recordings. Dumps are planned (the fault that caused the
+# failure must be among the first two candidates), schedules are replayed, including the hand-written one, and recorded
+# logs are read. By default, the bugs with "ci": true in case.json are tested; otherwise those that are named after the
+# build folder.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
 examples=$(realpath "$here/../../examples/bugs")
 shift 2
 
-# Computes the rank of the cause as test/planted/measure.py does. Usage: plan case.json
+# Computes the rank of the cause in the same way as test/planted/measure.py. Usage: plan case.json
 ranks='
 import json, sys
 plan, case, measure_in = sys.argv[1:]
@@ -39,7 +40,7 @@ for case in "$examples"/*/case.json; do
     echo "$bug: root cause at rank $(cat "$work/rank")"
   fi
 
-  # The logs alone: all files are read and give candidates. (A run without faults would give more.)
+  # Use only the logs: all files are read and give candidates. (With a run without faults, there would be more.)
   if [ -d "$folder/incident-logs" ]; then
     logs=()
     for file in "$folder"/incident-logs/*/*; do logs+=(--log "$(basename "$(dirname "$file")")=$file"); done

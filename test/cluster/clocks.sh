@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Programs in several languages and their children see the changed clock; the times of files stay real.
+# Programs in several languages, and their children, see the changed clock. The times of files stay real.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
 
 # Each program repeatedly writes a file, reads its clock and writes another file. It prints how far the clock is ahead
-# of the times of both files, in ms: at least the first number, at most the second, however long the program is delayed
-# in between.
+# of the times of both files, in ms. The fault's amount is between these two numbers, however long the program is
+# delayed between the two files.
 cat > clock.go <<'GO'
 package main
 
@@ -98,7 +98,7 @@ cat > workload.sh <<'SH'
 # The workload waits until each program has printed enough.
 for node in $ROSE_NODES; do
   while [ "$(grep -c ahead "$ROSE_RUN_DIR/$node/stdout.log")" -lt 100 ]; do sleep 0.1; done
-  # lines printed after the faults have ended show the real time
+  # leave out lines that were printed after the faults had ended, because they show the real time
   head -100 "$ROSE_RUN_DIR/$node/stdout.log" > "$ROSE_RUN_DIR/$node/seen"
 done
 SH
@@ -107,7 +107,7 @@ expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report report --js
 json_is '[f["fired"] for f in j["faults"]]' "[$(printf '1, %.0s' "${nodes[@]}" | sed 's/, $//')]"
 for node in "${nodes[@]}"; do
   name=${node%%|*}
-  # The kernel sets times of files to that of its last timer tick, which was at most 10 ms ago.
+  # The kernel sets the time of a file to that of its last timer tick, which was at most 10 ms earlier.
   awk -v name="$name" '
     $1 == "ahead" { ++looks; if ($2 < 3600000 - 1 || $3 > 3600000 + 15) { ++wrong; print name ": " $0 } }
     END { printf "%s: %d of %d looks at the clock were wrong\n", name, wrong, looks; exit !(looks == 100 && !wrong) }' \

@@ -1,4 +1,4 @@
-# Sourced by the cluster tests: checks, a scratch folder, and what rose has left on this machine.
+# Sourced by the cluster tests. It has functions for checks, a scratch folder, and what rose has left on this machine.
 set -euo pipefail
 rose=$1
 build=$2
@@ -36,10 +36,10 @@ expect() {
   fi
 }
 
-# says FILE PATTERN: the last command's out or err contains it.
+# says FILE PATTERN: checks that the last command's out or err contains the pattern.
 says() { grep -qE -- "$2" "$work/$1" || { fail "no '$2' in its $1:"; tail -20 "$work/$1" | sed 's/^/  /' >&2; }; }
 
-# unavailable FOLDER: prints why `install` could not get what the folder needs; false if it did.
+# unavailable FOLDER: prints why `install` could not get what the folder needs. False if it could.
 unavailable() { sed -n "s|^$1: ||p" "$build/unavailable" 2> /dev/null | grep .; }
 
 # json EXPRESSION: prints the value of a Python expression, in which `j` is the object that the last command printed.
@@ -51,7 +51,7 @@ cgroup2=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)
 cgroups=${ROSE_CGROUP_PARENT:-$cgroup2}  # where rose creates its cgroups
 
 # leftovers: prints everything that rose has in this test's part of the system, one per line. BPF programs and maps
-# belong to no part; leftovers.sh checks them.
+# belong to no part, so leftovers.sh checks them.
 leftovers() {
   ls -d "$cgroups"/rose-* 2>/dev/null || true
   ls -d /run/netns/rose-* 2>/dev/null || true
@@ -60,7 +60,8 @@ leftovers() {
   return 0
 }
 
-# nothing_left WHEN: waits, because the kernel frees programs and namespaces after a grace period.
+# nothing_left WHEN: checks that nothing is left. It waits, because the kernel frees programs and namespaces only after
+# a grace period.
 nothing_left() {
   local deadline=$((SECONDS + 10))
   while [ -n "$(leftovers)" ]; do
@@ -104,7 +105,7 @@ error = "EIO"
 TOML
 }
 
-# until_true SECONDS COMMAND...: waits until the command succeeds, but at most so many seconds.
+# until_true SECONDS COMMAND...: waits until the command succeeds, but at most so long.
 until_true() {
   local deadline=$((SECONDS + $1))
   shift
@@ -114,8 +115,8 @@ until_true() {
   done
 }
 
-# kill_guardian PID: ends the guardian of the rose with this pid, so that only `rose heal` and the kernel undo its
-# changes.
+# kill_guardian PID: ends the guardian of the rose with this process id, so that only `rose heal` and the kernel undo
+# what that rose has changed.
 kill_guardian() {
   local one
   for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do

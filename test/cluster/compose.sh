@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A Compose file used unchanged with a real engine: order, health checks, one-shot services, names, volumes; rose's own
-# keys beside it; functions of programs that exist only in images; and a schedule that reproduces its bug in containers
-# as with plain processes.
+# A Compose file is used unchanged, with a real engine: order, health checks, one-shot services, names, volumes. Rose's
+# own keys are beside it. Functions are those of programs that exist only in images. A schedule reproduces its bug in
+# containers as it does with plain processes.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -123,7 +123,7 @@ grep -q '^ 2048 $' "$run/workload.log" || fail "the tmpfs volume has the wrong s
 says err "volume 'shared' is external: each run uses an empty one of its own instead"
 grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" ||
   fail "setup did not run between the two: $(cat "$run/workload.log")"
-# It is killed exactly at its 30th beat: its log contains everything up to then.
+# The service is killed exactly at its 30th beat, so its log contains everything until then.
 last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log";
   awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
 [ "$last" = "beat 29" ] || fail "it died after '$last'"
@@ -132,19 +132,19 @@ no_containers "after a replay"
 [ -z "$(podman volume ls -q)" ] || fail "volumes left: $(podman volume ls -q)"
 ls -d "$work"/rose-*-images >/dev/null 2>&1 && fail "files of images left"
 
-# Unknown keys are refused with the line of the Compose file.
+# An unknown key is refused with its line in the Compose file.
 sed 's|^    ports:.*|    memm_limit: 1g|' compose.yaml > other.yaml
 sed 's|compose.yaml|other.yaml|' rose.toml > wrong.toml
 expect 2 "$rose" replay die.toml -c wrong.toml --runs 1
 says err "other.yaml:9: service 'app': unknown key 'memm_limit'"
-# A one-shot service that fails ends the run, and the reason is printed.
+# If a one-shot service fails, the run ends, and the reason is printed.
 sed 's|sh -c .cat.*|sh -c "echo no way; exit 3"|' compose.yaml > other.yaml
 expect 4 "$rose" replay die.toml -c wrong.toml --runs 1
 says err 'no way'
 nothing_left "after refusals"
 no_containers "after refusals"
 
-# The embedded cluster, as processes and in containers: the same schedule reproduces its bug.
+# The embedded cluster runs as processes and in containers. The same schedule reproduces its bug in both.
 kv=$here/../../examples/kv/split-lost-writes
 [ -x "$build/examples/kv/kv-server" ] || { [ $failures -eq 0 ]; exit; }
 mkdir kv kv/root kv/root/tmp

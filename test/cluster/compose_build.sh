@@ -25,7 +25,8 @@ services:
         RUN mount -t tmpfs none /m && echo mounted >>/made; sh -c 'ulimit -n' >>/made
     init: true
     devices: [{ source: /dev/fuse, target: /dev/of-host, permissions: r }]
-    # An orphan that ends, and the first process, which must reap it.
+    # The command leaves an orphan behind that ends. It then waits until the container's first process, which `init`
+    # provides, has reaped the orphan.
     command:
       - sh
       - -c

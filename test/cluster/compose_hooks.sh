@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Compose's lifecycle hooks: post_start runs before others depend on the service and before it is ready, pre_stop before
-# an orderly stop but not before a kill; their user and environment; and hooks that fail. With a real engine.
+# Compose's lifecycle hooks. post_start runs before the service is ready and before others that depend on it start.
+# pre_stop runs before an orderly stop, but not before a kill. Also their user and environment, and hooks that fail.
+# With a real engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -63,7 +64,7 @@ inside app cat /shared/hooks
 rose node kill db
 rose node start db
 echo "after a kill: $(($(hooks) / 7)) $(ls pre_stop-db.log 2>&-)"
-# A restart by its policy is made by the engine, which runs no hooks.
+# When a policy restarts the service, the engine does it and runs no hooks.
 kill -KILL "$(cat "$ROSE_PIDFILE_db")"
 until [ "$(grep -c up db/stdout.log)" = 3 ]; do sleep 0.1; done
 echo "after a restart by the policy: $(($(hooks) / 7))"
@@ -98,13 +99,13 @@ grep -q "$refused" "$run/workload.log" || fail "a hook that failed is not report
 grep -q '^db up pid [0-9]* starts 3$' "$run/workload.log" || fail "it was stopped although its hook failed"
 [ "$(cat "$run/app/stdout.log")" = "$(printf 'first of-db\n0 /tmp a word ${dir}')" ] ||
   fail "app did not wait for the hooks of db: $(cat "$run/app/stdout.log")"
-# The run ends in an orderly way, too.
+# The end of the run is an orderly stop, too.
 [ "$(tr '\n' ' ' <"$run/pre_stop-db.log")" = "bye 65534 bye 65534 bye 65534 " ] ||
   fail "$(cat "$run/pre_stop-db.log")"
 nothing_left "after hooks"
 no_containers "after hooks"
 
-# A post_start hook that fails is a start that fails.
+# If a post_start hook fails, the start has failed.
 sed -i "s|sleep 0.5; echo first .*|echo no way; exit 3'|" compose.yaml
 expect 4 "$rose" replay calm.toml -c rose.toml --runs 1
 says err "node db: its post_start hook 'sh -c echo no way; exit 3' exited with status 3"

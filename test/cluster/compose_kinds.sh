@@ -27,7 +27,8 @@ FILE
 podman build --format docker --tag localhost/with-health:1 --file with-health "$store/probe" >health.log 2>&1 ||
   { cat health.log; skip "podman cannot build an image here"; }
 
-# kind NAME WORKLOAD...: a run of that kind with this workload, a script; afterwards $run is its folder.
+# kind NAME WORKLOAD...: makes a run of the deployment compose_kinds/NAME with this workload, a script. Afterwards $run
+# is the run's folder.
 printf 'version = 1\n[[fault]]\nid = "calm"\nkind = "pause"\nduration = "10ms"\noptional = true\n' > calm
 kind() {
   local name=$1 script=$2 node
@@ -44,14 +45,14 @@ command = ["false"]
 TOML
   node=${3:-$(sed -n 's/^  \([a-z0-9-]*\):.*/\1/p' "$name/compose.yaml" | head -1)}
   { cat calm; echo "node = \"$node\""; } > "$name/calm.toml"
-  # Called from another folder: files that it refers to are found beside it.
+  # Call rose from another folder. The files to which the configuration refers are found beside it.
   expect 1 "$rose" replay "$name/calm.toml" -c "$name/rose.toml" --runs "${RUNS:-1}" --jobs "${RUNS:-1}" --keep --json
   run=$(json 'j["run_results"][0]["directory"]')
   nothing_left "after $name"
   no_containers "after $name"
 }
-# wait_for FILE PATTERN, wait_for_up NODE: print shell commands for workloads, which wait for a line in a file, or until
-# the node is up (in these runs a node is paused for a moment).
+# wait_for FILE PATTERN and wait_for_up NODE print shell commands for workloads. These wait for a line in a file, or
+# until the node is up, because in these runs a node is paused for a moment.
 wait_for_up() { printf 'until rose node status %s | grep " up "; do sleep 0.05; done\n' "$1"; }
 wait_for() { printf 'until grep -q "%s" %s; do sleep 0.05; done\n' "$2" "$1"; }
 # logged FILE PATTERN: checks that the file in the run's folder contains the pattern
@@ -68,7 +69,7 @@ logged beta/stdout.log '^10\.77\.0\.2 *$'
 logged beta/stdout.log '^10\.77\.0\.1 +.*box-one'
 logged workload.log '^10\.77\.0\.2 +.*box-two\.lab\.test'
 
-# /etc/hosts of this machine maps kafka to 127.0.0.1.
+# Pretend that /etc/hosts of this machine maps kafka to 127.0.0.1.
 printf '127.0.0.1 localhost\n127.0.0.1 kafka\n127.0.0.1 vm\n' > hosts
 sed "s|^\[containers\]|&\nbase_hosts_file = \"$work/hosts\"|" "$CONTAINERS_CONF" > "$store/leak.conf"
 CONTAINERS_CONF=$store/leak.conf kind host-hosts-leak "$(wait_for client/stdout.log 'localhost')"
@@ -76,7 +77,7 @@ logged client/stdout.log '^10\.77\.0\.1 +STREAM'
 ! grep -qE '^127\.0\.0\.1.*(kafka|STREAM|vm)' "$run/client/stdout.log" ||
   fail "names of this machine: $(cat "$run/client/stdout.log")"
 
-# The folder belongs to the user: runs neither change it nor see files of other runs.
+# The folder belongs to the user, so runs neither change it nor see files of other runs in it.
 cp -r "$here/compose_kinds/data-folder-of-the-user" .
 mkdir data-folder-of-the-user/data
 RUNS=2 kind data-folder-of-the-user "$(wait_for db/stdout.log .) && cat data/data/runs"
@@ -98,8 +99,8 @@ logged web-2/stdout.log '^10\.77\.0\.1 +.*shop-web-1'
 logged web-2/stdout.log '^10\.77\.0\.2 +.*shop-web-2'
 logged web-2/stdout.log '^0  shop$'
 
-# The run's name server is asked directly, without /etc/hosts: for the containers' names in the run, and in a service
-# that is a name server itself.
+# The run's name server is asked directly, without /etc/hosts: for the names of containers in the run, and from a
+# service that is a name server itself.
 kind name-server "$(wait_for app/stdout.log options) && $(wait_for names/stdout.log name.server)" app
 logged app/stdout.log '^10\.77\.0\.2 +STREAM'
 logged app/stdout.log '^10\.77\.0\.3 +STREAM'
@@ -114,7 +115,8 @@ logged app/stdout.log '^the configuration$'
 kind dotenv-comments "$(wait_for app/stdout.log APP_TEXT=two)"
 for line in APP_PORT=8080 APP_URL=http://db:5432 APP_NAME=spaced APP_TEXT=two; do logged app/stdout.log "^$line\$"; done
 
-# Further words are $0 and $1 of the shell, so this check always fails: nothing depends on it, and the service runs.
+# The words after the first are $0 and $1 of the shell, so this check always fails. Nothing depends on it, so the
+# service runs.
 kind cmd-shell-words "$(wait_for_up db)"
 logged workload.log up
 says err 'node db is not healthy'
@@ -126,7 +128,7 @@ kind low-ports "$(wait_for web/stdout.log 2147483647) && $(wait_for own/stdout.l
 logged web/stdout.log '^0$'
 logged own/stdout.log '^512$'
 
-# If a node that ends repeatedly looks like one that starts slowly, the message says how often it ended.
+# A node that ends repeatedly may look like one that starts slowly, so the message says how often it ended.
 cp -r "$here/compose_kinds/restart-loop" restart-loop
 cat > restart-loop/rose.toml <<TOML
 [deployment]
@@ -148,7 +150,7 @@ kind shell-operators "$(wait_for app/stdout.log started) && $(wait_for_up log)"
 logged app/stdout.log '^started$'
 logged workload.log up
 
-# rose init: a file that cannot be used is refused with all reasons, and the user's choices are kept.
+# rose init refuses a file that cannot be used, gives all reasons, and keeps the user's choices.
 for name in refused-quietly all-profiles missing-tool; do cp -r "$here/compose_kinds/$name" "$name"; done
 expect 2 "$rose" init --compose refused-quietly/compose.yaml -o refused-quietly/rose.toml
 says out "compose.yaml:3: 'image' is empty: IMAGE has no value"
@@ -170,14 +172,15 @@ if ! command -v etcdctl >/dev/null; then
     fail "a tool that is missing is not reported"
 fi
 
-# A running process that is found by its working directory: a run works in an overlay of it, never in the folder itself.
+# A running process is found by its working directory. A run works in an overlay of that folder, and never in the folder
+# itself.
 cp -r "$here/compose_kinds/pid-cwd" pid-cwd
 sh pid-cwd/start.sh
 until_true 20 bash -c 'exec 3<>/dev/tcp/127.0.0.1/7802' || exit 1
 expect 0 "$rose" init --pid "$(cat pid-cwd/app.pid)" -o drafted.toml --json
 node=$(json 'j["nodes"][0]')
 kill "$(cat pid-cwd/app.pid)"
-# It listens at 127.0.0.1, so only its own network reaches it.
+# The process listens at 127.0.0.1, so it can be reached only from its own network.
 cat > asks.sh <<SH
 #!/bin/sh
 exec ip netns exec "\$ROSE_NETNS_$node" bash -c 'until exec 3<>/dev/tcp/127.0.0.1/7802; do sleep 0.1; done; echo served'

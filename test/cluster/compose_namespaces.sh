@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Services in the PID or IPC namespace of another one (`pid: service:X`, `ipc: container:NAME`) or of this machine:
-# order, shared processes and memory, the end and restart of X, what such a service leaves. With a real engine.
+# Services in the PID or IPC namespace of another service (`pid: service:X`, `ipc: container:NAME`) or of this machine:
+# their order, shared processes and memory, the end and restart of X, and what such a service leaves. With a real
+# engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -13,7 +14,7 @@ import_image root localhost/rosens:1
 cat > compose.yaml <<'YAML'
 name: kv
 services:
-  # Listed before app, although it joins app's namespace.
+  # This service is listed before app, although it joins app's namespace.
   watcher:
     image: localhost/rosens:1
     pid: service:app
@@ -38,13 +39,13 @@ services:
         echo app began with $$(ls /dev/shm | grep of-app)
         touch /dev/shm/of-app
         while true; do ls /dev/shm; sleep 0.2; done
-  # Waits until another service is healthy, so its container is created late.
+  # This service waits until another one is healthy, so its container is created late.
   late:
     image: localhost/rosens:1
     pid: service:watcher
     depends_on: {other: {condition: service_healthy}}
     command: ["sh", "-c", "ps; echo listed; exec sleep 4321"]
-  # The processes that it leaves behind end with it, although the first process of its namespace still runs.
+  # The processes that this service leaves behind end with it, although the first process of its namespace still runs.
   leaver:
     image: localhost/rosens:1
     pid: service:app
@@ -86,7 +87,7 @@ cat > workload.sh <<'SH'
 #!/bin/bash
 status() { rose node status $1 | cut -d' ' -f2,4- | sed 's/[0-9]* starts/starts/'; }
 until grep -q of-watcher app/stdout.log && grep -q listed late/stdout.log; do sleep 0.05; done
-# A service in the namespace can end and start without the others.
+# A service in the namespace can end and start without affecting the others.
 rose node kill watcher
 echo "without: $(status watcher), $(status app)"
 rose node start watcher
@@ -106,7 +107,7 @@ expect 1 "$rose" replay calm.toml -c rose.toml --runs 1 --keep --json --verbose
 run=$(json 'j["run_results"][0]["directory"]')
 logged watcher/stdout.log '^sh -c echo app began'
 logged late/stdout.log '7654'
-# `other` is in the machine's namespaces, which are also the engine's.
+# `other` is in the namespaces of the machine, which are also those of the engine.
 [ "$(cat "$run/other/stdout.log")" = "$(readlink /proc/self/ns/pid /proc/self/ns/ipc)" ] ||
   fail "other is not in the machine's namespaces: $(cat "$run/other/stdout.log")"
 logged own/stdout.log '^1$'
@@ -122,8 +123,8 @@ says err "'shm_size' of service watcher has no effect"
 nothing_left "after a restart of the owner"
 no_containers "after a restart of the owner"
 
-# A fault kills the namespace's owner, and its restart policy starts both again. A process that was just started may not
-# have printed anything, so the workload waits for its line.
+# A fault kills the owner of the namespace, and its restart policy starts both services again. A process that was just
+# started may not have printed anything yet, so the workload waits for its line.
 cat > workload.sh <<'SH'
 #!/bin/sh
 until [ "$(grep -c listed watcher/stdout.log)" = 2 ]; do sleep 0.1; done

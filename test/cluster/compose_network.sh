@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Services that share the network of another one (network_mode: service:X): order, names, address, restart of X, a
-# partition of one as a partition of both, and events that are assigned to the right node. With a real engine.
+# Services that share the network of another service (network_mode: service:X): their order, names, address and the
+# restart of X. A partition of one is a partition of both, and events are assigned to the right node. With a real
+# engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -15,7 +16,7 @@ services:
   side:
     image: localhost/rosenet:1
     network_mode: service:app
-    # At 127.0.0.1 it reaches app. Its failing reads of /of-side are events of its own.
+    # At 127.0.0.1, `side` reaches app. Its failing reads of /of-side are its own events.
     command:
       - sh
       - -c
@@ -34,7 +35,7 @@ services:
     networks: { default: { aliases: [front] } }
   other:
     image: localhost/rosenet:1
-    # A connection that is never silent: requests to side at app's address.
+    # This connection is never silent: it sends requests to `side` at app's address.
     command: [sh, -c, "until nc app 7003 </dev/null; do sleep 0.1; done"]
 YAML
 cat > rose.toml <<TOML
@@ -55,7 +56,7 @@ command = ["false"]
 [trace]
 network_delay = "1s"
 TOML
-# ask NAME PORT: prints the answer that is received from this name and port.
+# ask NAME PORT: prints the answer that comes from this name and port.
 cat > base.sh <<'SH'
 #!/bin/bash
 set -e
@@ -65,7 +66,7 @@ until grep -q reached side/stdout.log; do sleep 0.05; done
 echo "before: $(ask app 7001) $(ask side 7002) $(ask front 7002) $(ask box 7001)"
 SH
 
-# A restart of app: side keeps its network, and app rejoins it.
+# When app is restarted, `side` keeps its network, and app joins it again.
 part() { { cat base.sh; cat; } > workload.sh; chmod +x workload.sh; }
 part <<'SH'
 rose node kill app
@@ -95,8 +96,8 @@ says err 'node side shares the network and the address of app'
 nothing_left "after a restart"
 no_containers "after a restart"
 
-# The nodes 'side' and 'app' share a network, so a partition of 'side' also cuts off 'app', and its end reconnects both.
-# During the partition the two still reach each other.
+# The nodes 'side' and 'app' share a network, so a partition of 'side' also cuts off 'app', and its end connects both
+# again. During the partition, the two still reach each other.
 part <<'SH'
 other() {
   timeout 0.5 ip netns exec "$ROSE_NETNS_other" bash -c "exec 3<>/dev/tcp/$ROSE_IP_app/$1; cat <&3" 2>&- || echo nothing
@@ -127,7 +128,7 @@ expect 2 "$rose" replay within.toml -c rose.toml --runs 1
 says err "'app' shares the network of a node on the other side"
 nothing_left "after a refusal"
 
-# In a dump from production, each event belongs to the right node, and the partition is one of the shared network.
+# In a dump from production, each event belongs to the right node, and the partition is that of the shared network.
 part <<'SH'
 until [ "$(wc -l <other/stdout.log)" -gt 20 ]; do sleep 0.1; done
 touch begin
@@ -139,7 +140,7 @@ set -e
 until [ -e begin ]; do sleep 0.05; done
 link() { ip netns exec "$ROSE_NETNS_side" ip link set rose0 $1; }
 link down
-sleep 2  # the length of the fault
+sleep 2  # as long as the fault
 wc -l <other/stdout.log >lines
 link up
 mv lines healed

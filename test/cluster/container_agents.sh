@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Agents for Python and Java in containers that run as another user: functions and methods are found, and variables of
-# the image are kept. Of the run's folder, the container sees only the agents' folders, which it cannot change.
+# Agents for Python and Java, in containers that run as another user. Functions and methods are found, and the variables
+# of the image are kept. The container sees only the agents' folders of the run's folder, and cannot change them.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 export TMPDIR=$work
-# An image without its own files: it uses this machine's interpreters.
+# This image has no files of its own. It uses the interpreters of this machine.
 mkdir -p "$work"/root/{usr,etc,tmp,opt,case}
 for folder in bin sbin lib lib64; do ln -s "usr/$folder" "$work/root/$folder"; done
 echo 'keeper:x:4321:4321::/:/bin/sh' > "$work/root/etc/passwd"
@@ -57,7 +57,7 @@ grep -q "^agent's folder: Read-only file system$" "$log" || fail "the container 
 nothing_left "after an explanation of Python in a container"
 no_containers "after an explanation of Python in a container"
 
-# Java. The launcher is in the image too, where rose looks for it. The JVM's configuration is outside of /usr.
+# Java. The launcher is also in the image, where rose looks for it. The configuration of the JVM is outside /usr.
 classes=$build/test/programs/java
 [ -e "$classes/compiled" ] && java=$(command -v java) || exit 0
 cd "$work"

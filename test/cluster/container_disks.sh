@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Disk faults affect what containers keep in volumes: named volumes (also one that two services share), volumes that the
-# image declares, folders of the user, and any folder of the container that a fault names. Volumes still begin with the
-# files that the image has there. Nothing is left behind, even if rose is killed.
+# Disk faults affect what containers keep in volumes: named volumes (including one that two services share), volumes
+# that the image declares, folders of the user, and any folder of the container that a fault names. Volumes still begin
+# with the files that the image has there. Nothing is left behind, even if rose is killed.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 cd "$work"
@@ -101,7 +101,7 @@ timeout = "100s"
 [oracle]
 command = ["true"]
 TOML
-# Lines of the nodes' output in the last run.
+# has NODE LINE: checks that the node printed this line in the last run.
 has() { grep -qE -- "^$2\$" "$run/$1/stdout.log"; }
 had() { has "$1" "$2" || { fail "$1 has no line '$2': $(cut -c-200 "$run/$1/stdout.log" | head -30)"; }; }
 had_not() { ! has "$1" "$2" || fail "$1 has the line '$2'"; }
@@ -120,7 +120,7 @@ no_volumes() {
 }
 full="No space left on device in (short|long)"
 
-# --- a full disk: every volume, and nothing else; for a while
+# --- a full disk: every volume is full, and nothing else, and only for a while
 cat > full.toml <<'TOML'
 version = 1
 [[fault]]
@@ -132,7 +132,7 @@ until = [ { log = "/user .* No space" }, { log = "/memory .* ok" } ]
 TOML
 cat > after.sh <<'SH'
 #!/bin/sh
-# Waits until the disk was full and has room again.
+# Wait until the disk was full and has room again.
 until awk '/^\/data .*No space/ { full = 1 } full && /^\/data .* ok/ { found = 1 } END { exit !found }' db/stdout.log
 do sleep 0.05; done
 SH
@@ -143,7 +143,7 @@ json_is '[f["effective"] for f in j["faults"]]' '[1]'
 for folder in /data /declared /unnamed /user /shared; do had db "$folder [0-9]+ $full"; done
 for folder in /layer /memory; do had_not db "$folder [0-9]+ $full"; done
 had db "/data [0-9]+ ok in (short|long)"
-# The files of the image and of the user are there, with owner and mode.
+# The files of the image and of the user are there, with their owner and mode.
 had db "/data belongs to 4321 with mode 750 and holds seed: of the image"
 had db "/declared belongs to 4321 with mode 755 and holds seed: of the image"
 had db "/user belongs to 4321 with mode 755 and holds seed: of the user"
@@ -163,7 +163,7 @@ OF=side UNTIL='^/shared [0-9]* No space' runs 0 shared.toml
 had_not db "/data [0-9]+ $full"
 had_not side "/data [0-9]+ $full"
 
-# --- a folder that is no volume, because the fault names it
+# --- a folder that is no volume, but that the fault names
 sed 's|"/shared"|"/layer"|' shared.toml > layer.toml
 UNTIL='^/layer [0-9]* No space' runs 0 layer.toml
 had db "/layer belongs to 4321 with mode 755 and holds seed: of the image"
@@ -184,12 +184,12 @@ json_is '[f["effective"] for f in j["faults"]]' '[1]'
 had db "/data [0-9]+ ok in long"
 had db "/user belongs to 4321 with mode 755 and holds seed: of the user"
 
-# Checked after the restart, because before it the other service may or may not have written the file.
+# Check this after the restart, because before it the other service may or may not have written the file.
 keeps_shared() {
   grep '^/shared .* unsynced: ' "$run/db/stdout.log" | tail -1 | grep -q 'fresh$' ||
     fail "what two services share lost something: $(grep '^/shared .* unsynced' "$run/db/stdout.log")"
 }
-# --- power loss: what was not synced is gone, what the image has there is not
+# --- power loss: data that was not synced is gone, data from the image is not
 cat > power.toml <<'TOML'
 version = 1
 [[fault]]
@@ -210,7 +210,7 @@ sed 's|^    restart: always|&\n    environment: [NEVER_SYNCS=1]|' compose.yaml >
 config=twice.toml runs 0 power.toml
 [ "$(grep -c '^/data belongs to 4321 with mode 750 and holds seed: of the image$' "$run/db/stdout.log")" = 2 ] ||
   fail "the volume lost what the image has there: $(grep seed "$run/db/stdout.log")"
-# /data has lost the file that was not synced, the other volumes have not.
+# /data has lost the file that was not synced, and the other volumes have not.
 [ "$(grep -c '^/data .* unsynced: nothing$' "$run/db/stdout.log")" = 2 ] || fail "/data lost nothing"
 keeps_shared
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A container that its engine pauses (podman pause: the freezer of cgroup v1, or cgroup.freeze) counts as a paused node,
-# both for a tracer of a running container and in a deployment, and `diagnose` proposes the pause.
+# If an engine pauses a container (podman pause: the freezer of cgroup v1, or cgroup.freeze), this counts as a paused
+# node, both for a tracer of a running container and in a deployment. `diagnose` proposes the pause.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -15,12 +15,12 @@ cat > freeze.sh <<'SH'
 #!/bin/bash
 set -e
 podman pause "$1"
-sleep 2  # the length of the fault
+sleep 2  # as long as the fault
 podman unpause "$1"
 SH
 chmod +x freeze.sh
 
-# A container that exists already.
+# A container that exists before rose starts.
 mkdir beside
 ticks() { wc -l <"$work/beside/ticks"; }
 more_than() { [ "$(ticks)" -gt "$1" ]; }
@@ -47,7 +47,7 @@ says out ' PS .* paused for [1-9][0-9]*\.[0-9]*s$'
 ! grep -q blocked out || fail "the pause is reported as a blocked wait: $(grep blocked out)"
 podman rm -f -t 0 $name >/dev/null
 
-# A node of a deployment.
+# The container is a node of a deployment.
 cat > compose.yaml <<'YAML'
 services:
   app:

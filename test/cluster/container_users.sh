@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Health checks, hooks, and the commands that run alongside the nodes can execute programs in containers, even if the
-# engine keeps containers on overlays that only it can see, and as users that exist only in the image. If a container
+# Health checks, hooks and the commands that run at the same time as the nodes can execute programs in containers, even
+# if only the engine can see the overlays of the containers, and as users that exist only in the image. If a container
 # ends again and again while rose waits for it to be ready, rose reports that.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
 cd "$work"
 export TMPDIR=$work
-# Podman's default storage.
+# Use podman's default storage.
 sed -i 's|^driver = .*|driver = "overlay"|; s|/graph"|/layers"|' "$store/storage.conf"
 mkdir -p root/bin root/etc root/tmp
 chmod 1777 root/tmp
@@ -51,7 +51,8 @@ expect 0 "$rose" replay stall.toml -c rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
 [ "$(tr '\n' ' ' < "$run/seen")" = "4321 4321 1 " ] || fail "the workload saw: $(cat "$run/seen")"
 
-# The container ends until a file exists. The test creates the file once rose has reported the repeated ends.
+# The container ends as long as a file does not exist. The test creates the file once rose has reported the repeated
+# ends.
 sed -e 's|test: .*|test: ["CMD", "true"], interval: 100ms, retries: 1000 }|' -e '/post_start/,+1d' \
   -e '0,/image:.*/s||&\n    restart: always\n    volumes: ["./may:/may:ro"]|' \
   -e '0,/volumes:.*/s||&\n    command: ["sh", "-c", "cat /may/start \&\& exec sleep 1000"]|' \

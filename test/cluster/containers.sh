@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Nodes in containers: exact faults on calls, pauses, crashes and restarts, partitions, logs, volumes and users. Nothing
+# Nodes in containers: faults at exact calls, pauses, crashes and restarts, partitions, logs, volumes and users. Nothing
 # is left behind, even if rose is killed. A real engine runs an image that does not come from a registry.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
@@ -102,7 +102,7 @@ grep -q '^pid 1$' "$run/n1/stderr.log" || fail "n1 is not the first process of i
 [ "$(grep -c 'Input/output' "$run/n1/stdout.log")" = 1 ] || fail "more or fewer than one call failed"
 [ ! -e "$run/n1/made/made.17" ] && [ -e "$run/n1/made/made.16" ] && [ -e "$run/n1/made/made.18" ] ||
   fail "the failed call was made, or its neighbours were not"
-# n2 uses the image's own command and variables. After the crash, it is the same container and still has its files.
+# n2 uses the command and the variables of the image. After the crash it is the same container and still has its files.
 [ "$(grep -c '^began as 0 with usual in /data$' "$run/n2/stdout.log")" = 2 ] ||
   fail "n2: $(grep began "$run/n2/stdout.log")"
 grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its files when it was restarted"
@@ -110,8 +110,8 @@ grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its file
 nothing_left "after a replay"
 no_containers "after a replay"
 
-# Root in a container that contains the run's folder can write only to the nodes' folders, because rose writes files
-# beside them by name.
+# The container sees the run's folder. Its root can write only to the nodes' folders, because rose writes files beside
+# these by name.
 sed -e 's|^env = .*|env = { WHERE = "${run_dir}" }|' -e '/^user = /d' -e '/^volumes = /d' \
   -e 's|^ready = { log = .*|env = { WHERE = "${run_dir}/n1" }\n&|' rose.toml > whole.toml
 printf 'version = 1\n[[fault]]\nid = "stall"\nkind = "pause"\nnode = "n2"\nduration = "10ms"\n' > stall.toml
@@ -122,7 +122,7 @@ grep -q '^began as 0 ' "$run/n1/stdout.log" && grep -q '^mkdir 1 = Read-only fil
 grep -q '^mkdir 1 = ok$' "$run/n2/stdout.log" && [ -d "$run/n1/made.1" ] ||
   fail "another node's folder could not be written: $(head -3 "$run/n2/stdout.log")"
 
-# Nodes reach each other by name; a workload stops, starts and queries nodes. Two runs in parallel.
+# Nodes reach each other by name. A workload stops, starts and queries nodes. Two runs are made in parallel.
 cat > asks.sh <<'SH'
 #!/bin/sh
 set -e
@@ -192,7 +192,7 @@ grep -q '^began as 0 with drafted in /kept$' "$(json 'j["run_results"][0]["direc
 nothing_left "after a drafted one"
 no_containers "after a drafted one"
 
-# Impossible configurations are refused with one clear message.
+# A configuration that is impossible is refused with one clear message.
 sed 's|command = \["asked"\]|&\nbinary = 7|' rose.toml > wrong.toml
 expect 2 "$rose" replay faults.toml -c wrong.toml --runs 1
 sed 's|^image = .*|image = "localhost/no-such-image:1"|' rose.toml > wrong.toml
@@ -217,7 +217,7 @@ says err "no command '/bin/none'"
 nothing_left "after refusals"
 no_containers "after refusals"
 
-# When rose is killed, heal undoes everything; Ctrl-C undoes it at once.
+# When rose was killed, heal undoes everything. After Ctrl-C, rose undoes it at once.
 BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
   --runs 1 --report report
 expect 0 "$rose" heal

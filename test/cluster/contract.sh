@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The command-line contract: variables that commands get, when the dump is written, what is refused before a run.
+# The contract of the command line: the variables that commands get, when a dump is written, and what is refused before
+# a run.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
@@ -31,7 +32,7 @@ timeout = "5s"
 TOML
 }
 
-# Variables of commands, restarts by `rose node`, and an incident that enters a node's namespace.
+# The variables of commands, restarts by `rose node`, and an incident that enters a node's namespace.
 cat > workload.sh <<'SH'
 #!/bin/sh
 set -ex
@@ -60,8 +61,8 @@ json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited wit
 "$rose" dump import a.jsonl -o again.bin -q
 "$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
 
-# Messages explain what the result of an incident does not show: a stop by `rose node` is no failure, a node of which
-# only the main process was killed continues, and the run's folder is gone.
+# Messages explain what the result of an incident does not show: a stop by `rose node` is no failure; if only the main
+# process of a node was killed, the node continues; and the run's folder is gone.
 for kind in planned partly; do
   deployment "$kind.toml" '"sleep", "1.5"' '"sh", "-c", "echo all is well; exit 1"'
   sed -i 's|: > data; exec sleep 100|: > data; while sleep 0.1; do read x < none; done 2> /dev/null \& wait|' \
@@ -78,7 +79,7 @@ if grep -q "rose node\|--keep" out; then fail "advice that does not apply: $(cat
 expect 1 "$rose" trace -c partly.toml -o all.bin --incident 'sleep 0.5; xargs kill -9 < "$ROSE_CGROUP_n_1/cgroup.procs"'
 if grep -q "only the main process" out; then fail "all processes were killed: $(cat out)"; fi
 
-# File names are bytes, JSON is text.
+# A file name consists of bytes, whereas JSON is text.
 expect 0 "$rose" dump import a.jsonl -o $'no\xffutf8.bin' --json
 json_is 'ascii(j["dump"])' "'no\\ufffdutf8.bin'"
 
@@ -92,10 +93,10 @@ rm profile.json
 # Stops by `rose node` are planned.
 grep '"type":"ps"' a.jsonl | grep '"signal":"SIGTERM"' | grep -q '"planned":true' || fail "no planned stop in the dump"
 
-# Ctrl-C in each part of a run: teardown runs, and trace -c writes what it has recorded.
+# Ctrl-C in each part of a run: rose tears the run down, and trace -c writes what it has recorded.
 known=318.$$  # seconds: no other process sleeps for this time
 sleeps() {
-  local all  # processes, some of which may have ended by now
+  local all  # processes, some of which may have ended already
   all=$(cat /dev/null $(grep -slx sleep /proc/[0-9]*/comm | sed 's/comm$/cmdline/') 2>/dev/null | tr '\0' ' ') || true
   [[ $all == *"sleep $known "* ]]
 }
@@ -122,7 +123,7 @@ for part in setup ready workload oracle; do
 done
 nothing_left "after Ctrl-C"
 
-# Refused before anything starts: no run is made whose result could not be written.
+# These are refused before anything starts. No run is made whose result could not be written.
 deployment plain.toml '"true"' '"false"' "setup = [\"touch\", \"$work/started\"]"
 printf 'version = 1\nname = "s"\n[[fault]]\nid = "k"\nkind = "crash"\nnode = "b"\n' > s.toml
 expect 2 "$rose" trace -c plain.toml -o /nonexistent/dump.bin
@@ -142,7 +143,7 @@ expect 2 "$rose" dump show log.bin --sumary
 says err "see 'rose dump show --help'"
 expect 2 "$rose" profile -c plain.toml surplus
 says err "'rose profile' takes no further argument: 'surplus'"
-# Each message names the option and the accepted values.
+# Each message names the option and the values that are accepted.
 expect 2 "$rose"
 says err 'no command is named'
 says err 'the commands are: init, profile'
@@ -166,7 +167,7 @@ expect 2 "$rose" dump show env.bin --type scf,xx
 says err "'xx' is not one of scf, af, nd, ps, sys"
 expect 2 "$rose" replay s.toml -c plain.toml --jobs many
 says err "'many' is neither a number from 1 to 64 nor 'auto'"
-# A missing file: the message names the option, or the command that writes the file.
+# If a file is missing, the message names the option, or the command that writes the file.
 expect 2 "$rose" profile -c nowhere.toml
 says err "cannot open nowhere.toml: No such file or directory"
 says err "hint: name the configuration of the test deployment with -c; 'rose init' writes one"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Windows of many hosts at once: over ssh, in pods, from a folder. Hosts that do not answer are reported. Also with 300
-# hosts, and with tracers that share a folder, where a trigger of one makes all of them write.
+# Collects the windows of many hosts at once: over ssh, from pods, from a folder. Hosts that do not answer are reported.
+# Also with 300 hosts, and with tracers that share a folder, where a trigger of one makes all of them write.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 cd "$work"
@@ -25,7 +25,7 @@ tracer() {
   until_true 60 grep -q 'ready:' "$name.err"
 }
 
-# --- the command that runs on each host, with replacements for ssh and kubectl: HOST is the name of a tracer here
+# --- the command that runs on each host, with replacements for ssh and kubectl; here HOST is the name of a tracer
 cat >ssh <<'EOF'
 #!/bin/bash
 echo "$0 $*" >>calls
@@ -76,7 +76,7 @@ for name in db1 db2 cache; do says out "/rose-none/of-$name"; done
 [ "$(stat -c %a all.bin)" = 600 ] || fail "the dump is readable by others"
 grep -q -- "-T -o BatchMode=yes" calls || fail "ssh could ask for a password"
 
-# --- some hosts do not answer: the dumps that arrived are written, each missing host is reported
+# --- some hosts do not answer: the dumps that arrived are written, and each missing host is reported
 expect 4 "$rose" dump collect db1 silent gone junk torn db2 -o some/ --deadline 3s $by
 says out '^db1: [0-9]+ events'
 says out '2 of 6 answered'
@@ -102,7 +102,7 @@ expect 3 "$rose" dump collect gone -o none.bin $by
 says err 'no host responded'
 [ ! -e none.bin ] || fail "a dump was written although no host answered"
 
-# --- a list of hosts, and refused lists
+# --- a list of hosts, and lists that are refused
 printf '# ours\ndb1\n\n db2  # second\n' >hosts
 expect 0 "$rose" dump collect --all --hosts hosts -o listed.bin $by
 says out '2 of 2 answered'
@@ -133,7 +133,8 @@ chmod +x many
 expect 0 "$rose" dump collect $(seq -f 'h%g' 300) -o many.bin --ssh "$work/many" --json
 json_is 'j["answered"]' 300
 
-# --- tracers that share a folder: a trigger of one makes all write; a dump written for that reason triggers no other
+# --- tracers that share a folder: a trigger of one makes all write; a dump that was written for this reason does not
+# trigger another one
 mkdir shared
 touch shared/rose-other-20200101T000000Z-crash.bin  # written long ago
 tracer west -o "$work/shared/" --dump-on-crash --dump-together
@@ -146,8 +147,8 @@ until_true 60 eval "\"$rose\" dump --control west -o seen.bin --quiet && \"$rose
 [ "$(grep -c ': wrote ' west.err)" = 1 ] || { fail "west wrote again"; cat west.err; }
 [ "$(ls shared/*-together.bin | wc -l)" = 1 ] || fail "the tracers did not write one set of dumps: $(ls shared)"
 rm shared/rose-other-*
-# Anybody who may write to the shared folder can create pipes and folders with the names of dumps. The dumps of
-# the other hosts are still collected.
+# Anybody who may write to the shared folder can create pipes and folders that have the names of dumps. The dumps of the
+# other hosts are still collected.
 mkfifo shared/rose-pipe-20990101T000000Z-crash.bin
 truncate -s 100G shared/rose-sparse-20990101T000000Z-crash.bin
 mkdir shared/rose-folder-20990101T000000Z-crash.bin

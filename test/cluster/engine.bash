@@ -1,4 +1,4 @@
-# Sourced after common.bash by tests of containers: an engine with its own images and containers.
+# Sourced after common.bash by tests of containers. It sets up an engine with its own images and containers.
 command -v podman >/dev/null || skip "no podman"
 runtime=$(command -v runc || command -v crun || true)
 [ -n "$runtime" ] || skip "neither runc nor crun"
@@ -24,7 +24,7 @@ CONF
 export CONTAINERS_STORAGE_CONF=$store/storage.conf CONTAINERS_CONF=$store/containers.conf
 engine_toml='"podman"'
 
-# import_image FOLDER NAME OPTION...: imports the folder as an image with this name
+# import_image FOLDER NAME OPTION...: imports the folder as an image with this name.
 import_image() {
   local folder=$1 image=$2
   shift 2
@@ -35,7 +35,7 @@ no_containers() {
   local all; all=$(podman ps -aq --filter label=rose 2>/dev/null); [ -z "$all" ] || fail "containers left $1: $all"
 }
 
-# Can a container run at all? A machine may lack what the runtime needs.
+# Check whether a container can run at all, because a machine may lack what the runtime needs.
 mkdir -p "$store/probe"
 printf 'int main(void) { return 0; }' | gcc -static -x c -o "$store/probe/true" - ||
   skip "gcc cannot link a static program"

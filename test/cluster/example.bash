@@ -1,8 +1,8 @@
-# Sourced after common.bash by the tests of examples/: profile, trace with the incident, diagnose and replay, each with
-# its exit code and its --json result checked. With ROSE_TEST_LONG=1, diagnoses are complete, as for users. Otherwise
-# nothing is minimised, so that each test takes only minutes.
+# Sourced after common.bash by the tests of examples/. It has functions for profile, trace with the incident, diagnose
+# and replay, which check the exit code and the --json result of each. With ROSE_TEST_LONG=1, diagnoses are complete, as
+# for users. Otherwise nothing is minimised, so that each test takes only minutes.
 
-# begin EXAMPLE: goes to a copy of the example that uses this build's programs.
+# begin EXAMPLE: goes to a copy of the example that uses the programs of this build.
 begin() {
   rose=$(realpath "$rose")
   build=$(realpath "$build")
@@ -25,10 +25,11 @@ step() {
   if [ $failures -gt 0 ]; then exit 1; fi
 }
 
-# whole_path EVENT KIND STAGE [LEVEL]: EVENT is a regex for a line of the dump as JSON Lines, KIND is the kind of fault
+# whole_path EVENT KIND STAGE [LEVEL]: EVENT is a regex for a line of the dump as JSON Lines. KIND is the kind of fault
 # to find. STAGE is the stage at which the diagnosis ends: `confirmed` measures the replay rate, `found` leaves that to
-# the replay. LEVEL is the last level at which the fault may be found: if timers of the system decide whether a fault
-# does harm, one run of the right schedule may miss on a busy machine, and the search then finds it at the next level.
+# the replay. LEVEL is the last level at which the fault may be found. It is needed if timers of the system decide
+# whether a fault does harm: on a busy machine, one run of the right schedule may then miss, and the search finds the
+# fault only at the next level.
 whole_path() {
   local stage=$3
   [ -z "${ROSE_TEST_LONG:-}" ] || stage=minimised

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Nodes that rose did not start, in their own cgroups. Crashes, pauses, partitions and conditions on functions work
-# directly; system call faults need `rose exec`. Without a run, `rose exec` only executes the command, and the command
-# outlives rose.
+# without help; system call faults need `rose exec`. Without a run, `rose exec` only executes the command, and the
+# command outlives rose.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -76,7 +76,7 @@ node = "n2"
 after = ["stall"]
 when = [ { elapsed = "400ms" } ]
 TOML
-# Refused without --allow-attached; a node not started through rose exec gets no system call faults.
+# Without --allow-attached, this is refused. A node that was not started through rose exec gets no system call faults.
 expect 3 "$rose" replay syscall.toml -c rose.toml --runs 1
 says err allow-attached
 sed 's/node = "n1"/node = "n2"/' syscall.toml > wrong.toml
@@ -98,7 +98,7 @@ expect 0 env ROSE_EXEC_SOCKET=/nonexistent/socket "$rose" exec --node n1 -- sh -
 says out '^a b c$'
 expect 2 "$rose" exec --node n1 -- /no/such/command
 
-# When rose is killed, a node started through rose exec continues.
+# If rose is killed, a node that was started through rose exec continues.
 sed -i 's/-lt 60/-lt 1000000/' workload.sh
 sed -i 's/^count = 7/count = 1000000/' syscall.toml
 "$rose" replay syscall.toml -c rose.toml --runs 1 --allow-attached --report report >out2 2>err2 &
@@ -115,7 +115,7 @@ grep -q 'not implemented' $victim/out && fail "calls failed after rose ended"
 kill -9 "$(cat $victim/pid)" "$(cat report/runs/run-0001/two/pid)" 2>/dev/null || true
 expect 0 "$rose" heal
 
-# Rose is killed while a pause before a call lasts. heal continues the node, whose cgroup is outside rose's.
+# Rose is killed while a pause before a call lasts. heal lets the node continue, whose cgroup is outside those of rose.
 service=$cgroups/service
 mkdir "$service"
 export SERVICE=$service
@@ -133,7 +133,7 @@ kind = "pause"
 node = "n1"
 duration = "1000s"
 before = { syscall = "mkdir", path = "*/made.*", count = 5 }
-when = [ { elapsed = "10ms" } ]  # attached by then, with the keeper of its filter in its cgroup
+when = [ { elapsed = "10ms" } ]  # the node is attached by then, and the keeper of its filter is in its cgroup
 TOML
 "$rose" replay stall.toml -c rose.toml --runs 1 --allow-attached --report report3 >out3 2>err3 &
 pid=$!

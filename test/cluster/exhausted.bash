@@ -1,7 +1,7 @@
-# Sourced after common.bash by the tests of a node that runs out of a resource: a store that then loses acknowledged
-# data, and the limit that diagnose finds as the cause.
+# Sourced after common.bash by the tests of a node that runs out of a resource. The node is a store that then loses
+# acknowledged data, and diagnose finds the limit as the cause.
 
-# one_store: the common part of rose.toml; the program is `store`, which gets its folder as argument.
+# one_store: prints the common part of rose.toml. The program is `store`, and its argument is its folder.
 one_store() {
   cat <<TOML
 name = "store"

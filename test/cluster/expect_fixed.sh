@@ -58,13 +58,14 @@ TOML
 fault() { printf 'version = 1\n[[fault]]\nid = "f"\nnode = "%s"\n%b\n' "${2:-n1}" "$1" > s.toml; }
 asks="\"python3\", \"$work/ask.py\""
 
-# Without faults the workload exchanges data with a node: the profile records it.
+# Without faults, the workload exchanges data with a node, and the profile records this.
 configuration "$asks"
 expect 0 "$rose" profile -c rose.toml
 python3 -c 'import json; w = json.load(open("profile.json"))["workload"]; assert w["runs"] == 1 and w["failed"] == 0 and w["sent"] > 10 and w["received"] > 10, w' ||
   fail "the profile does not contain the workload's exchanged data: $(grep -A5 '"workload"' profile.json)"
 
-# A good case: exit code 0 and the bound of the rate. Also without a profile, whose absence is then reported.
+# In a good case, the exit code is 0, and the bound of the rate is printed. This holds without a profile, too, but then
+# its absence is reported.
 fault 'kind = "pause"\nduration = "100ms"'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 3 --expect fixed --json --junit good.xml
 json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' \
@@ -79,7 +80,7 @@ expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --profile ke
 expect 2 "$rose" replay s.toml -c rose.toml --runs 1 --profile none.json
 mv kept.json profile.json
 
-# Faults that fire and have no effect.
+# These faults fire, but have no effect.
 not_effective() {
   fault "$1" "${3:-n1}"
   expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json --junit j.xml
@@ -95,20 +96,20 @@ not_effective 'kind = "disk-full"\npath = "unused"' 'no call of n1 failed for la
 not_effective 'kind = "descriptors"\nlimit = 100000' 'no call of n1 reached the limit'
 not_effective 'kind = "memory"\nlimit = "4GiB"' 'n1 never reached the limit'
 not_effective 'kind = "crash"\nsignal = "SIGTERM"' 'SIGTERM ended no process of n2' n2
-# Optional faults may have no effect, but at least one fault must have had one.
+# An optional fault may have no effect, but at least one fault must have had one.
 printf 'optional = true\n' >> s.toml
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
 says out 'no fault was effective in any run'
 printf '[[fault]]\nid = "g"\nnode = "n2"\nkind = "crash"\n' >> s.toml
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
 says out 'optional fault f: fired in 1 of 1 run, effective in 0'
-# A bug that occurs although the fault has no effect also occurs without faults.
+# If a bug occurs although the fault has no effect, it also occurs without faults.
 configuration "$asks" '"/bin/true"'
 fault 'kind = "partition"\npeers = ["10.99.99.99"]'
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --json
 json_is 'j["run_results"][0]["reason"].startswith("reproduces without faults")' True
 
-# Workloads that do no work.
+# These workloads do no work.
 fault 'kind = "pause"\nduration = "50ms"'
 no_work() {
   expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json --junit j.xml
@@ -122,18 +123,18 @@ configuration '"/bin/false"'
 no_work 'the workload exchanged no data with any node, although it does without faults; it exited with status 1'
 rm profile.json
 no_work 'the workload did no work: it exited with status 1 and exchanged no data with any node'
-# The workload reaches the node and fails before the fault.
+# The workload reaches the node, and fails before the fault.
 configuration "$asks, \"3\""
 fault 'kind = "crash"\nwhen = [ { elapsed = "3s" } ]'
 no_work 'the workload did no work: it exited with status 3 before any fault fired'
-# The workload reaches the node and fails after the fault, and no profile says how it ends without faults.
+# The workload reaches the node, and fails after the fault, and no profile says how it ends without faults.
 fault 'kind = "pause"\nduration = "50ms"'
 expect 4 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed --json
 json_is '[r["verdict"] for r in j["run_results"]]' "['not-reproduced', 'not-reproduced']"
 says out 'no profile says that it does its work without faults'
 
-# Nodes that cannot start, or that end by themselves before any fault. This is no reason if the profile shows that it
-# also happens in fault-free runs.
+# Nodes that cannot start, or that end by themselves before any fault, are a reason for doubt, unless the profile shows
+# that this also happens in runs without faults.
 configuration '"sleep", "0.3"'
 sed -i '/^ready/d; s/^command = ."sh", "-c", "trap.*/command = ["sh", "-c", "exec no-such-server"]/' rose.toml
 fault 'kind = "pause"\nduration = "50ms"\nwhen = [ { elapsed = "100ms" } ]'
@@ -144,12 +145,12 @@ says err '^(rose: )?.*no-such-server'
 expect 0 "$rose" profile -c rose.toml
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
 rm profile.json
-# A workload that does nothing until it times out.
+# This workload does nothing until it times out.
 configuration '"sleep", "1000"'
 sed -i 's/timeout = "30s"/timeout = "500ms"/' rose.toml
 no_work 'the workload did no work: it timed out after 500ms and exchanged no data with any node'
 
-# rose has used up its descriptors, so it cannot restart a node that is down.
+# If rose has used up its descriptors, it cannot restart a node that is down.
 fault 'kind = "crash"'
 cat > starve.sh <<'SH'
 #!/bin/sh
@@ -192,7 +193,7 @@ SH
   rmdir "$memory/expect-fixed-$$"
 fi
 
-# Full disks, oracles with endless output, nodes that never become ready.
+# Full disks, oracles with endless output, and nodes that never become ready.
 mkdir small
 mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
 configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do sleep 0.05; done"'

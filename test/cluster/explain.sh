@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rose explain on planted failures: the faulty function is among the first three; JSON, exit codes, and what is left
-# behind.
+# rose explain on planted failures: the function with the bug must be among the first three. Also JSON, exit codes, and
+# what is left behind.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -10,7 +10,7 @@ cd "$work/planted"
 rm -rf -- */build
 ./crash-between-writes/install || fail "crash-between-writes cannot be built"
 
-# A crash between two writes of `checkpoint`, which happens in no correct run.
+# The node crashes between two writes of `checkpoint`, which does not happen in correct runs.
 cd "$work/planted/crash-between-writes"
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 -o "$work/why.md" --report "$work/report" \
   --no-deepen --json --ask 'put:return' 'answer(arg1)'
@@ -40,7 +40,7 @@ json_is 'j["verdict"]' explained
 [ "$(wc -l < "$work/report/record.jsonl")" -ge 8 ] || fail "the record lacks runs"
 nothing_left "by explain"
 
-# The kept runs give the same explanation to another user, and contain no path of this machine.
+# Another user gets the same explanation from the kept runs, and these contain no path of this machine.
 cp "$work/report/explanation.json" "$work/first.json"
 expect 0 "$rose" explain --from "$work/report" --json -o "$work/again.md"
 cmp -s "$work/why.md" "$work/again.md" ||
@@ -62,13 +62,13 @@ json_is 'j["suspects"][0]["score"] < json.load(open("'"$work"'/first.json"))["su
 expect 0 "$rose" explain --show-weights --json
 json_is '{w["name"] for w in j["weights"]} == {p["name"] for p in j["parts"]}, len(j["weights"]) > 9' "(True, True)"
 
-# The checks below need no load, so they use a workload of a quarter of a second.
+# The checks below need no load, so their workload takes only a quarter of a second.
 sed 's/range(200)/range(20)/; s/randrange(30, 180)/randrange(3, 18)/' workload > quick
 chmod +x quick
 sed -i 's|^command = \["./workload"\]|command = ["./quick"]|' rose.toml
 grep -q quick rose.toml && ! cmp -s quick workload || fail "rose.toml or the workload is not the expected one"
 
-# A harmless fault: the bug does not occur, and nothing is explained.
+# With a harmless fault, the bug does not occur, and nothing is explained.
 cat > "$work/harmless.toml" << 'END'
 version = 1
 [[fault]]
@@ -82,12 +82,12 @@ END
 expect 1 "$rose" explain "$work/harmless.toml" -c rose.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["suspects"], j["story"], j["runs"]["reproduced"]' "('not-reproduced', [], [], 0)"
 
-# A fault that never fires: inconclusive.
+# If the fault never fires, the result is inconclusive.
 sed -e 's/^path.*/path = "*\/no-such-file"/' "$work/harmless.toml" > "$work/never.toml"
 expect 4 "$rose" explain "$work/never.toml" -c rose.toml --runs 4 --jobs 2 -o "$work/none.md" --json
 json_is 'j["verdict"], j["runs"]["inconclusive"]' "('inconclusive', 4)"
 
-# The bug occurs without faults as well: there are no correct runs to compare with.
+# If the bug also occurs without faults, there are no correct runs to compare with.
 sed -e '/^\[oracle\]/,$d' rose.toml > "$work/planted/crash-between-writes/always.toml"
 printf '[oracle]\ncommand = ["/bin/true"]\n' >> always.toml
 expect 4 "$rose" explain schedule.toml -c always.toml --runs 4 --jobs 2 -o "$work/none.md" --json
@@ -106,7 +106,7 @@ says err "checkpoint"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint'
 says err "f:return"
 
-# Interrupted during a run, it leaves nothing behind.
+# If it is interrupted during a run, nothing is left behind.
 "$rose" explain schedule.toml -c rose.toml -o "$work/none.md" > "$work/out" 2> "$work/err" &
 pid=$!
 until_true 60 sh -c 'ls -d /run/netns/rose-*'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs that setup copies into each run's folder: an explanation names functions that only failing runs enter, and
-# reads values, whether a script in the copies' folder starts one or the node's command is a copy.
+# The setup copies programs into each run's folder. An explanation then names functions that only failing runs enter,
+# and reads values, whether a script in the folder of the copies starts a copy or the node's command is one.
 . "$(dirname "$0")/common.bash"
 command -v g++ >/dev/null || skip "no g++"
 cd "$work"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A symptom that occurs only after the workload, while the oracle waits for it. Therefore the time until the oracle has
-# answered is compared, too, and the same time in runs in which the oracle finds nothing.
+# A symptom that occurs only after the workload, while the oracle waits for it. Therefore the runs are compared until
+# the oracle has answered. Runs in which the oracle finds nothing are compared for the same time.
 . "$(dirname "$0")/common.bash"
 command -v g++ >/dev/null || skip "no g++"
 cd "$work"
@@ -45,7 +45,7 @@ cat > workload <<'END'
 sleep 0.4
 touch n1/end
 END
-# If the oracle finds the word "doubtful", it waits for the loss; otherwise it answers at once.
+# If the oracle finds the word "doubtful", it waits for the loss. Otherwise it answers at once.
 cat > oracle <<'END'
 #!/bin/sh
 until grep -q ended n1/stdout.log; do sleep 0.05; done

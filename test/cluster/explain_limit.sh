@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A full disk has no effect until a thread writes. The explanation shows the stack of the thread that got no space, and
-# suspects the functions on it.
+# the functions on it become suspects.
 . "$(dirname "$0")/common.bash"
 command -v g++ >/dev/null || skip "no g++"
 cd "$work"

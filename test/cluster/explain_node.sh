@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An explanation names functions of Node.js: a timer that is armed again only if nothing failed. The node's own options
-# still apply, and functions of the agent and of node_modules are not mentioned.
+# An explanation names functions of Node.js. The bug is a timer that is armed again only if nothing failed. The node's
+# own options still apply, and functions of the agent and of node_modules are not mentioned.
 . "$(dirname "$0")/common.bash"
 command -v node > "$work/where" || skip "needs node (nodejs)"
 mkdir "$work/case" "$work/case/node_modules"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The outer functions on the stack of the first call that only failing runs make are suspects, too, if frame pointers
-# reveal them, as in Go.
+# lead to them, as in Go.
 . "$(dirname "$0")/common.bash"
 command -v go >/dev/null || skip "no go"
 cd "$work"
@@ -123,7 +123,7 @@ json_is "sorted(s for s in $decided if s[1] > 0)" "[('main.main', 0.67), ('main.
 json_is 'any(s["function"] == "main.count" and s["features"].get("differs", 0) > 0 for s in j["suspects"])' True
 outer='next(s["why"] for s in j["suspects"] if s["function"] == "main.order")'
 json_is "\"on the stack of that call: it calls main.settle (shop.go:\" in $outer" True
-# A parameter without a name cannot be queried, but the function's other parameters are.
+# A parameter without a name cannot be queried, but the other parameters of the function are queried.
 json_is 'len(j["rounds"]) == 1 and "main.write" in j["rounds"][0]["functions"]' True
 json_is 'any("invalid query" in limit for limit in j["not_told"])' False
 cp "$work/out" "$work/first.json"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# An explanation names functions of Python: the one that was executing when a kill arrived, with its callers. The node's
-# own sitecustomize and PYTHONPATH still apply, and functions of the interpreter are not mentioned.
+# An explanation names functions of Python: the function that was executing when a kill arrived, and its callers. The
+# node's own sitecustomize and PYTHONPATH still apply, and functions of the interpreter are not mentioned.
 . "$(dirname "$0")/common.bash"
 cp -r "$here/../planted/python-crash-between-syscalls" "$work/case"
 cp -r "$here/../planted/common" "$work/common"

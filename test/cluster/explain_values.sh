@@ -10,12 +10,12 @@ cd "$work/planted/scf-by-path"
 rm -rf -- build
 ./install || fail "scf-by-path cannot be built"
 
-# The program behind a launcher script is found.
+# The program that a launcher script starts is found.
 printf '#!/bin/sh\nset -eu\nexec "$(dirname "$0")/build/store" "$@"\n' > launch
 chmod +x launch
 sed -i 's|"build/store"|"./launch"|' rose.toml
 
-# `bad` holds the error of the failed write. Only failing runs give up because of it and call note().
+# `bad` contains the error of the failed write. Only failing runs give up because of it and call note().
 line=$(grep -n 'errno = bad;' store.c | cut -d: -f1)
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --ask "store.c:$line:bad" 'request(line)' \
   --deepen -o "$work/why.md" --report "$work/report" --json
@@ -24,23 +24,22 @@ json_is 'j["verdict"]' explained
 says err "store: it runs .*/build/store"
 bad='next(v for v in j["values"] if v["query"].endswith(":bad"))'
 json_is "$bad[\"type\"], $bad[\"node\"]" "('int', 'store')"
-# The user's queries are repeated in each round, and the runs of all rounds are compared together, 4 of each. A round
-# whose values distinguish the sides less well than those before is left out.
+# The queries of the user are repeated in each round, and the runs of all rounds are compared together, 4 of each kind
+# in each round. A round whose values distinguish the sides less well than the rounds before it is left out.
 joined=8
 if grep -q 'could not be compared' "$work/out"; then joined=4; fi
 json_is "[(c[\"value\"], c[\"runs\"] >= $joined) for c in $bad[\"failing\"]]" "[('28', True)]"
 json_is "[(c[\"value\"], c[\"runs\"] >= $joined) for c in $bad[\"sound\"]]" "[('0', True)]"
 json_is "$bad[\"score\"] > 0.5, $bad[\"first\"][\"value\"], $bad[\"first\"][\"node\"], $bad[\"first\"][\"thread\"] > 0" "(True, '28', 'store', True)"
-# All requests are recorded, and do not distinguish the runs.
+# All requests are recorded, but they do not distinguish the runs.
 json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")' 0.0
-# Queried by rose itself: the call that only failing runs make, and its arguments.
-# On a busy machine all runs of a round may be inconclusive. Then rose reports that, and the earlier rounds count.
+# On a busy machine, all runs of a round may be inconclusive. Then rose reports this, and the earlier rounds count.
 if grep -q 'could not be compared' "$work/out"; then echo "the last round could not be compared" >&2; else
   json_is 'any(v["query"] == "store:calls" and v["score"] > 0 for v in j["values"])' True
   json_is 'any(d["what"].startswith("store calls note (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 fi
 json_is 'any(v["query"] == "note(format)" and v["score"] > 0 for v in j["values"])' True
-# Its callers were queried, too.
+# The callers of that function were queried, too.
 json_is 'any(d["what"].startswith("note is called by begin_epoch (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
 json_is 'any(l["first_wrong"] for l in j["story"])' True
@@ -57,7 +56,7 @@ grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md lacks the
 grep -q 'Requested values' "$work/report/report.html" || fail "the page does not show the values"
 nothing_left "by explain"
 
-# A value that cannot be read gives a reason; a name that does not exist is an error before any run.
+# For a value that cannot be read, a reason is given. A name that does not exist is an error before any run.
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'request(lines)'
 says err "line"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask "store.c:$line:good"
@@ -65,8 +64,8 @@ says err "in scope"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'store[1]'
 says err "f:return"
 
-# For a program without symbols, rose reports what needs no symbols, and what to keep or install to get more. A slow
-# launcher script also works without `ready`.
+# For a program without symbols, rose reports what needs no symbols, and what to keep or install to get more. A launcher
+# script may be slow even if there is no `ready`.
 printf '#!/bin/sh\nsleep 1.5\nexec "$(dirname "$0")/launch" "$@"\n' > slowly
 chmod +x slowly
 sed '/^ready/d; s|"./launch"|"./slowly"|' rose.toml > slowly.toml

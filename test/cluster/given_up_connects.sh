@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A proxy that gives up each attempt to connect to a server whose link is down: no call fails and no connection becomes
-# silent. Nevertheless the dump contains the silence, and the plan the partition.
+# A proxy gives up each attempt to connect to a server whose link is down, so no call fails and no connection becomes
+# silent. Nevertheless, the dump contains the silence, and the plan contains the partition.
 . "$(dirname "$0")/common.bash"
 command -v python3 >/dev/null || skip "no python3"
 command -v ip >/dev/null || skip "no ip"

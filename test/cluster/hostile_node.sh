@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Nodes that run as another user and attack rose, which is root: links, pipes and hard links where rose reads or writes,
-# and folders that are renamed while rose mounts, fills, copies and unmounts. Files of root must stay unchanged, and
-# nothing may stay mounted.
+# Nodes that run as another user attack rose, which is root. They put links, pipes and hard links where rose reads or
+# writes, and rename folders while rose mounts, fills, copies and unmounts. Files of root must not change, and nothing
+# may stay mounted.
 . "$(dirname "$0")/common.bash"
 chmod 755 "$work"
 cd "$work"
@@ -15,7 +15,8 @@ can own_disk && disks=1
 export TMPDIR=$work/tmp
 mkdir -m 711 tmp
 
-# Files of root: a folder that only root may enter, a folder that everybody may enter, a file that only root may read.
+# Files of root: a folder that only root may enter, a folder that everybody may enter, and a file that only root may
+# read.
 reset_roots() {
   rm -rf roots
   mkdir roots
@@ -42,7 +43,7 @@ unmounted() {
   umount -l $(mounted | cut -d" " -f5) 2>/dev/null || true
 }
 
-# node COMMAND [KEY...]: one node n1 of the user nobody; the workload takes $seconds.
+# node COMMAND [KEY...]: configures one node n1 of the user nobody. The workload takes $seconds.
 seconds=0.3
 config() {
   cat > rose.toml <<TOML
@@ -70,8 +71,9 @@ replay() {
   [ $status -lt 70 ] || { fail "rose ended with $status"; tail -5 err >&2; }
 }
 n1=report/runs/run-0001/n1
-# attack_below COMMAND: makes a run with setup.sh in which rose mounts a file system on the folder `data`. Meanwhile a
-# process of the node's user executes COMMAND in a mount namespace without that file system. Returns COMMAND's status.
+# attack_below COMMAND: makes a run with setup.sh in which rose mounts a file system on the folder `data`. Meanwhile, a
+# process of the node's user executes COMMAND in a mount namespace without that file system. Returns the status of
+# COMMAND.
 attack_below() {
   local until='until [ -e n1/attacked ]; do sleep 0.02; done'
   sed -i -e "s|^network = .*|&\nsetup = [\"$work/setup.sh\"]|" \
@@ -92,7 +94,7 @@ path = "data"'
 reset_roots
 before=$(roots)
 
-# --- a crash with torn writes: the node synced a link and has replaced it by a folder before the crash (no race)
+# --- a crash with torn writes: before the crash, the node synced a link and has replaced it by a folder (no race)
 if [ -n "$disks" ]; then
   config "[ -e been ] && { echo up; exec sleep 100; }
 touch been; ln -s $work/roots d; sync -f .
@@ -147,7 +149,7 @@ keep = 0.9"
   rm setup.sh
 fi
 
-# --- a process of the node's user unmounts a file system of rose: it removes the folder in a mount namespace that does
+# --- a process of the node's user unmounts a file system of rose, by removing the folder in a mount namespace that does
 # not have the mount
 cat > setup.sh <<SH
 #!/bin/sh
@@ -167,7 +169,7 @@ unharmed "a file system that was unmounted"
 rm setup.sh
 
 # --- a process of the node's user gives the folder below a file system of rose a default access list, which grants its
-# user everything in files that are copied back
+# user all rights to files that are copied back
 cat > setup.sh <<SH
 #!/bin/sh
 echo roots > n1/data/secret
@@ -196,7 +198,7 @@ rm -rf report
 replay --report report
 says out '0 inconclusive'
 
-# --- a pid file that the node writes names a process of root
+# --- the node writes a pid file that names a process of root
 sleep 300 &
 roots_process=$!
 config "echo $roots_process > app.pid; echo up; exec sleep 100"
@@ -293,7 +295,7 @@ when = [ { elapsed = "700ms" } ]'
   unmounted "a renamed folder ($way)"
   [ "$(cat $n1/old/b/file)" = x ] || fail "$way: the node's file was not restored"
   [ "$(stat -c %U $n1/old/b/file)" = nobody ] || fail "$way: the node's file does not belong to the node's user"
-  # After kill -9 during the run, heal must also restore the node's file and change nothing of another user.
+  # If rose is killed (-9) during the run, heal must also restore the node's file, and change nothing of another user.
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report > out 2> err &
   pid=$!
@@ -301,7 +303,7 @@ when = [ { elapsed = "700ms" } ]'
   [ -n "$(mounted)" ] || fail "$way: nothing is mounted before the kill, so the test proves nothing"
   kill -9 $pid
   wait $pid 2>/dev/null || true
-  expect 0 "$rose" heal  # the guardian may have undone it already
+  expect 0 "$rose" heal  # because the guardian may have undone it already
   unmounted "heal after kill -9 ($way)"
   [ "$(cat $n1/old/b/file)" = x ] || fail "$way: heal did not restore the node's file"
   [ "$(size)" = "$theirs" ] || fail "$way: heal changed another user's file system"
@@ -320,7 +322,7 @@ done
 umount big
 seconds=0.3
 
-# --- logs that do not belong to the node: links out of the folder, hard links, pipes
+# --- logs that do not belong to the node: links that lead out of the folder, hard links, pipes
 for kind in "ln -s $work/roots/shadow server.log" "mkdir l; ln -s $work/roots l/x; ln -s l/x/shadow server.log" \
     "mkfifo server.log" "rm stdout.log stderr.log; ln -s $work/roots/shadow stdout.log; mkfifo stderr.log"; do
   config "echo up; sleep 0.1; $kind; exec sleep 100" 'logs = ["server.log", "l/x/shadow"]'
@@ -334,7 +336,7 @@ when = [ { log = "TOPSECRET" } ]'
   ! grep -rqs --exclude-dir=n1 marker-9f3c report out err || fail "root's file was read: $kind"
   unharmed "$kind"
 done
-# A hard link. With fs.protected_hardlinks only root can link a file of root, so the workload creates it.
+# A hard link. With fs.protected_hardlinks, only root can link a file of root, so the workload makes the link.
 config 'echo up; exec sleep 100' 'logs = ["server.log"]'
 cat > workload.sh <<SH
 #!/bin/sh
@@ -350,13 +352,13 @@ says out "'f' did not fire"
 rm -f report/runs/run-0001/n1/server.log
 unharmed "a hard link"
 
-# --- a node exchanges its descriptor while rose duplicates it: a socket becomes a file of the node's own FUSE file
-# system, in which closing the file never returns
+# --- a node exchanges its descriptor while rose duplicates it: the socket becomes a file of the node's own FUSE file
+# system, and closing that file never returns
 hostile_files=${hostile}_files
 mknod -m 666 fuse c 10 229 2> /dev/null && (exec 3<> fuse) 2> /dev/null || hostile_files=
 if [ -n "$hostile_files" ] && setpriv --reuid nobody --clear-groups unshare -Urm true 2> /dev/null; then
   config "exec $hostile_files $work/fuse"
-  # If rose waited, only the end of the server would free it.
+  # If rose waited, only the end of the FUSE server would free it.
   cat > workload.sh <<'SH'
 #!/bin/sh
 for i in $(seq 600); do
@@ -398,7 +400,7 @@ chown nobody theirs
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
 says err 'may replace entries of .*theirs'
 
-# --- another user than the node's has prepared the report folder, or a folder on the path to it
+# --- a user other than the node's has prepared the report folder, or a folder on the path to it
 mkdir -m 1777 public
 as_daemon() { setpriv --reuid daemon --clear-groups sh -c "$1"; }
 as_daemon "mkdir public/report; ln -s $work/roots/closed public/report/traces"
@@ -416,7 +418,7 @@ ln -s "$work/roots/closed" mixed/traces
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report mixed
 says err 'others may write to .*mixed/traces'
 unharmed "a report folder of another user"
-# A report is written if all folders on the path belong to root, also with a sticky bit. The owner of rose.toml is
+# A report is written if all folders on the path belong to root, even with a sticky bit. The owner of rose.toml is
 # trusted.
 expect 1 "$rose" replay schedule.toml -c rose.toml --runs 1 --report public/own
 as_daemon "mkdir public/theirs"
@@ -424,7 +426,7 @@ chown daemon rose.toml
 expect 1 "$rose" replay schedule.toml -c rose.toml --runs 1 --report public/theirs/report
 rm -rf public rose.toml
 
-# --- without a report, the folder of a run is unpredictable
+# --- without a report folder, the folder of a run has an unpredictable name
 config 'echo "$ROSE_RUN_DIR" >> '"$work"'/places; echo up; exec sleep 100'
 : > places
 chmod 666 places

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A service that 'rose init' drafts runs as another user. When it is restarted, it attacks what the drafted command does
-# as root: it puts links where that command creates and mounts folders, also at any moment while the command does that.
+# as root: it puts links where that command creates and mounts folders, at any moment while the command does that.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 python=/usr/bin/python3
@@ -32,7 +32,7 @@ if "ROSE_RUN_DIR" in os.environ:
     if not os.path.exists(work + "/victim/tool"): print("taken", flush=True)
     if open(work + "/kind").read() == "layers":
         attack(lambda: os.symlink(work + "/victim", own + ".over/layers/1/changes/run"))
-        # Exchange a folder for a link through the overlay, instead of in its layer.
+        # Exchange a folder for a link through the overlay, and not in the layer.
         attack(lambda: os.rename("data", "data.aside"))
         attack(lambda: os.symlink(work + "/victim/tool", "data"))
     else:
@@ -57,7 +57,7 @@ for i in $(seq 200); do
 done
 WORKLOAD
 chmod +x workload.sh
-# Not started as a child of this shell, because then the shell would be drafted instead of the service.
+# Do not start it as a child of this shell, because then the shell would be drafted instead of the service.
 setsid -f bash start.sh < /dev/null > /dev/null 2>&1
 until_true 20 test -e theirs/srv/run/pid
 service=$(pgrep -f "^$python $work/bin/service.py")
@@ -82,18 +82,18 @@ for kind in over layers; do
   ! grep -q '^taken' $logs/stdout.log || fail "$kind: a folder of the service was mounted over one of root"
 done
 
-# A run whose folder the service's user can exchange is refused, although the command changes to that user by itself.
+# A run whose folder the service's user can exchange is refused, although the command itself changes to that user.
 grep -q '^user *= "nobody"' rose.toml || fail "the user is not drafted"
 grep -q '^begins_as_root *= true' rose.toml || fail "it is not drafted that the command begins as root"
-# The owner of rose.toml is trusted otherwise.
+# In other respects, the owner of rose.toml is trusted.
 chown nobody rose.toml
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
 chown root rose.toml
 says err "its user nobody may replace entries of .*theirs"
 rm -rf theirs/report
 
-# Folders and files are exchanged at any moment while the command mounts over them. The command's mounts are listed
-# whether or not it ends. It may have mounted over a file of root only if it then executed nothing.
+# Folders and files are exchanged at any moment while the command mounts over them. The mounts of the command are
+# listed, whether or not it ends. If it has mounted over a file of root, it must not have executed anything after that.
 cat > begin.py <<'PY'
 import os, subprocess, sys, tomllib
 work, rounds = sys.argv[1], int(sys.argv[2])

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A deployment with IPv6 addresses: the tracer detects by addresses that a node's link is down, and the partition that
-# `diagnose` derives from it drops IPv6 packets as well.
+# A deployment with IPv6 addresses. The tracer detects by addresses that a node's link is down. From this, `diagnose`
+# derives a partition, which drops IPv6 packets as well.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 

@@ -5,11 +5,11 @@ classes=$build/test/programs/java
 [ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"
 java -version >/dev/null 2>&1 || skip "no \`java\`: apt-get install default-jdk-headless"
 cd "$work"
-# The server runs as another user, who may not be allowed to enter the build folder.
+# The server runs as another user, who may not be able to enter the build folder.
 cp -r "$classes" classes
 classes=$work/classes
 
-# The server holds a lock while it runs: the workload waits until the lock is free.
+# The server holds a lock while it runs, and the workload waits until the lock is free.
 cat > server.sh <<SH
 #!/bin/sh
 exec 9> "\$ROSE_RUN_DIR/n1/lock"
@@ -18,8 +18,8 @@ touch "\$ROSE_RUN_DIR/n1/held"
 exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$classes" org.rose.test.Victim "\$@"
 SH
 chmod +x server.sh
-# config FILE PART ORACLE: one server that executes a part 40 times. The oracle's command looks for the bug in its
-# output.
+# config FILE PART ORACLE: configures one server that executes a part 40 times. The oracle's command looks for the bug
+# in the server's output.
 config() {
   cat > "$1" <<TOML
 name = "jvm"
@@ -36,7 +36,7 @@ command = ["sh", "-c", '$3']
 TOML
 }
 
-# A crash at the 23rd entry: exactly 22 steps were done, in every run.
+# A crash at the 23rd entry: in every run, exactly 22 steps were done.
 config crash.toml step '[ "$(tail -n 1 n1/stdout.log)" = "step 22" ]'
 cat > crash_schedule.toml <<'TOML'
 version = 1
@@ -74,7 +74,7 @@ says out 'fault fire: fired in 2 of 2 runs'
 says out 'thrown in org.rose.test.Victim.store'
 nothing_left "by exceptions"
 
-# The profile counts methods, and a trace records those that the profile calls infrequent.
+# The profile counts methods, and a trace records those that are infrequent according to the profile.
 sed 's/^user = .*/functions = ["org.rose.test.*"]/; s/"step", "40"/"paced", "60"/; s/\["sh", "-c", .\[.*/["false"]/' \
   crash.toml > profiled.toml
 expect 0 "$rose" profile -c profiled.toml -o profile.json --runs 1
@@ -91,7 +91,7 @@ for method in seldom named; do
   [ "$(grep -c Victim.$method entries)" = 2 ] || fail "the dump does not have two entries of a rare method"
 done
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
-# No configured methods, no agent, no such method: each case has its own message.
+# If no methods are configured, if there is no agent, or if there is no such method, each case has its own message.
 sed '/^functions/d; s/"\.\/server.sh", "paced", "60", "1"/"java", "-cp", "'"${classes//\//\\/}"'", "org.rose.test.Victim", "step", "1", "1"/' profiled.toml > unnamed.toml
 expect 0 "$rose" profile -c unnamed.toml -o other.json --runs 1
 says err 'none of its methods are named'
@@ -103,16 +103,16 @@ sed 's/server\.sh/bare.sh/' profiled.toml > bare.toml
 expect 0 "$rose" profile -c bare.toml -o other.json --runs 1
 says err 'JAVA_TOOL_OPTIONS must reach it'
 
-# A method that no class has: the fault did not fire, and the reason is printed.
+# If no class has the method, the fault does not fire, and the reason is printed.
 sed 's/Victim.step/Victim.stepp/' crash_schedule.toml > never.toml
 expect 4 "$rose" replay never.toml -c crash.toml --runs 1
 says out 'no class that n1 loaded has it'
-# A node without a JVM has no methods: refused at once.
+# A node without a JVM has no methods, so this is refused at once.
 sed 's/"\.\/server.sh", "step", "40", "1"/"sleep", "60"/' crash.toml > sleep.toml
 expect 2 "$rose" replay throw_schedule.toml -c sleep.toml --runs 1
 says err 'is not a method of a JVM that n1 is known to run'
 
-# A JVM that the command `setup` starts: setup gets the environment variable for the agent, and passes it on.
+# The command `setup` starts a JVM. It gets the environment variable for the agent, and passes it on.
 export SERVICE=$cgroups/rosetest-jvm-$$
 mkdir "$SERVICE"
 cat > setup.sh <<SH
@@ -143,7 +143,7 @@ says out 'fault die: fired in 1 of 1 run'
 echo 1 > "$SERVICE/cgroup.kill"
 until_true 10 rmdir "$SERVICE"
 
-# Production: a JVM that was started with the agent is traced while it runs.
+# In production, a JVM that was started with the agent is traced while it runs.
 expect 2 "$rose" trace --java-agent agent
 says err 'needs --profile'
 expect 0 "$rose" trace --java-agent agent --profile profile.json --json

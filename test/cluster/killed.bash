@@ -1,5 +1,5 @@
-# Sourced after common.bash by tests that kill rose (-9) during a network fault between two nodes: a node `a` that
-# sleeps, a node `b` that serves, and a workload that prints their namespaces or cgroups.
+# Sourced after common.bash by tests that kill rose (-9) during a network fault between two nodes. Node `a` sleeps, node
+# `b` serves, and the workload prints their namespaces or cgroups.
 
 cat > workload.sh <<'SH'
 #!/bin/sh
@@ -30,7 +30,7 @@ command = ["/bin/true"]
 TOML
 }
 
-# connects: does a reach b within half a second, from a's namespace or cgroup?
+# connects: checks whether a reaches b within half a second, from a's namespace or cgroup.
 connects() {
   if [ -n "$netns" ]; then
     nsenter --net=/run/netns/"$netns" timeout 0.5 bash -c "exec 3<>/dev/tcp/$ip/7811" 2>/dev/null
@@ -41,7 +41,7 @@ connects() {
 not() { ! "$@"; }
 
 # killed WHAT: replays schedule.toml, kills rose once a cannot reach b, and checks that a reaches b again at once. Then
-# heals.
+# calls `rose heal`.
 killed() {
   rm -rf report
   "$rose" replay schedule.toml -c rose.toml --runs 1 --report report 2>err >out &

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) at random moments with every kind of fault: its guardian undoes what the kernel does not. Nothing
+# Rose is killed (-9) at random moments, with every kind of fault. Its guardian undoes what the kernel does not. Nothing
 # stays frozen, stopped, mounted, limited or filtered, and nodes that rose did not start survive. If the guardian was
-# killed first, `rose heal` does its work. In both cases nothing is left after `rose heal`. ROSE_KILLS: the number of
-# rounds (12); ROSE_SEED: the seed for moments and kinds.
+# killed first, `rose heal` does its work. In both cases, nothing is left after `rose heal`. ROSE_KILLS: the number of
+# rounds (12). ROSE_SEED: the seed for moments and kinds.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
 C
 gcc -g -O1 -w -o victim victim.c
 
-# A node that rose did not start, in a cgroup of its own.
+# A node that rose did not start, in its own cgroup.
 theirs=$(dirname "$cgroups")/theirs-$$
 service=$(dirname "$cgroups")/service-$$
 mkdir "$theirs" theirs
@@ -98,7 +98,7 @@ TOML
 can() { python3 -c "
 import json, sys
 sys.exit(0 if [c['ok'] for c in json.load(open('doctor.json'))['capabilities'] if c['name'] == '$1'] == [True] else 1)"; }
-# Entries: NODE and the lines of a fault.
+# Each entry contains NODE and the lines of a fault.
 kinds=(
   'n1 kind = "syscall"\nsyscall = "mkdir"\nerror = "EIO"\ntimes = "forever"\n'
   'n1 kind = "syscall"\nsyscall = "mkdir"\ndelay = "3s"\ntimes = "forever"\n'
@@ -120,7 +120,7 @@ if can own_disk; then
   kinds+=('n1 kind = "crash"\nlose = "unsynced"\nwhen = [{ elapsed = "100ms" }]\n')
   ! can slow_disk || kinds+=('n2 kind = "disk-slow"\npath = "data"\ndelay = "100ms"\n')
 fi
-# Two faults on different nodes, or one.
+# Writes a schedule with one fault, or with two on different nodes.
 write_schedule() {
   local first=${kinds[RANDOM % ${#kinds[@]}]} second=${kinds[RANDOM % ${#kinds[@]}]} each id=0
   echo 'version = 1' > schedule.toml
@@ -134,7 +134,7 @@ write_schedule() {
 limits() { prlimit --pid $stranger --nofile --output SOFT,HARD --noheadings; }
 limit=$(limits)
 beats() { awk '{ print $2 }' theirs/beats 2>/dev/null || true; }
-# wrong: prints the effects of a dead rose that are still in force, one per line.
+# wrong: prints the effects of a dead rose that are still in force, one on each line.
 wrong() {
   local state pid
   grep -F " $work/" /proc/self/mountinfo
@@ -149,7 +149,7 @@ wrong() {
   return 0
 }
 right() { [ -z "$(wrong)" ]; }
-# guardian PID: the process that watches this rose.
+# guardian PID: prints the process that watches this rose.
 guardian() {
   local one
   for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do
@@ -200,7 +200,7 @@ done
 echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
 
 # Rose is killed at any moment of a command, also before and after its runs, with its guardian or alone. Each file that
-# the command writes is complete or absent.
+# the command writes must be complete or absent.
 echo 0.2 > lasts
 whole() {
   local dump
@@ -232,7 +232,7 @@ done
 rm -rf report profile.json j.xml dump.bin
 echo 100 > lasts
 
-# The guardian survives the killing of rose's cgroup by a service manager (KillMode=control-group).
+# A service manager kills rose's cgroup (KillMode=control-group). The guardian survives this.
 printf 'version = 1\n[[fault]]\nid = "one"\nkind = "pause"\nnode = "theirs"\nduration = "60s"\n' > schedule.toml
 mkdir "$service"
 rm -f began
@@ -247,14 +247,14 @@ until_true 30 right || wrong >&2
 expect 0 "$rose" heal
 [ -z "$(leftovers)" ] || fail "left after heal: $(leftovers)"
 
-# A normal end: the guardian ends with rose and leaves nothing.
+# After a normal end, the guardian ends with rose, and leaves nothing.
 sed -i 's/60s/50ms/' schedule.toml
 echo 0.3 > lasts
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --allow-attached
 [ -z "$(leftovers)" ] || fail "left after a normal end: $(leftovers)"
 right || fail "after a normal end: $(wrong)"
 
-# If the guardian was killed, it is replaced before the next run.
+# If the guardian was killed, another one replaces it before the next run.
 rm -f began
 touch hold-1 hold-2
 "$rose" replay schedule.toml -c rose.toml --runs 2 --allow-attached >out 2>err &

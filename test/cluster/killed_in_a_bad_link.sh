@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) while it delays packets: packets pass again at once, and heal restores the settings of the
+# Rose is killed (-9) while it delays packets. Packets then pass again at once, and heal restores the settings of the
 # machine's loopback interface.
 . "$(dirname "$0")/common.bash"
 cd "$work"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) while a node lacks memory, processor time, descriptors and disk space. Rose's cgroups and the full
-# disk stay; `rose heal` removes them and keeps the files. An interrupted rose leaves nothing.
+# Rose is killed (-9) while a node lacks memory, processor time, descriptors and disk space. The cgroups of rose and the
+# full disk remain; `rose heal` removes them and keeps the files. If rose is interrupted instead, nothing is left.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 command -v python3 >/dev/null
@@ -52,7 +52,7 @@ if can own_disk && can slow_disk; then
 fi
 
 full() { ! head -c 65536 /dev/zero 2>/dev/null > "$run/a/data/more.$((++tries))"; }
-leftovers() { # prints leftovers with this run's id
+leftovers() { # prints the leftovers that have this run's id
   grep -hE " $run/a/(data|slow) " /proc/self/mountinfo
   for each in memory cpu; do ls -d /sys/fs/cgroup/$each/"$id"* 2>/dev/null; done
   true

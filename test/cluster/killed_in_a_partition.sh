@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) during a partition: the partition ends at once, whether classifiers are links (Linux 6.6) or
+# Rose is killed (-9) during a partition. The partition ends at once, whether the classifiers are links (Linux 6.6) or
 # filters that stay, and whatever condition was to end it. The nodes run until `rose heal` ends them.
 . "$(dirname "$0")/common.bash"
 cd "$work"
@@ -16,7 +16,7 @@ TOML
 for mask in none tcx; do
   export ROSE_MASK=$mask
   for network in netns host; do
-    [ $network-$mask != host-tcx ] || continue  # a host network has no alternative to cgroup links
+    [ $network-$mask != host-tcx ] || continue  # there is no alternative to cgroup links in a host network
     deployment $network
     killed "$network $mask"
   done

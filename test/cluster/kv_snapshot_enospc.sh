@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/kv/snapshot-enospc: a failing system call on one file; and a fault that never fires.
+# examples/kv/snapshot-enospc, in which a system call on one file fails. Also a fault that never fires.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
 begin kv/snapshot-enospc
@@ -8,7 +8,7 @@ cp "$work/schedule.toml" "$work/out"
 says out '^node *= *"n2"'
 says out '^error *= *"ENOSPC"'
 
-# A fault whose call is never made: inconclusive, and the message names the fault.
+# If the call of a fault is never made, the result is inconclusive, and the message names the fault.
 cat > "$work/never.toml" << 'END'
 version = 1
 name = "never"

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Victims in several languages, linked in several ways: each gets EIO on its 3rd read of a named file. Victims with
+# Victims in several languages, linked in several ways. Each gets EIO on its 3rd read of a named file. Victims with
 # native functions are also killed, or held, at the 3rd entry of a function.
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
 export TMPDIR=$work  # kept runs are removed with it
 printf 'twelve bytes' > story.txt
-nodes=()      # name, command
-functions=()  # name, function, file with its symbols
+nodes=()      # pairs of name and command
+functions=()  # each with name, function, and the file with its symbols
 missing=()
 
-# victim NAME COMPILER...: builds ./NAME, or reports that the compiler is missing.
+# make NAME COMPILER...: builds ./NAME, or reports that the compiler is missing.
 make() {
   local victim=$1 tool=$2
   if ! command -v "$tool" >/dev/null; then missing+=("$victim: no $tool"); return 1; fi
@@ -88,7 +88,8 @@ for node in "${nodes[@]}"; do
     { fail "${node%%|*} saw otherwise:"; cat "$run/${node%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
-# The stack where the call failed: the function, called by main; with file and line if there is debug information.
+# The stack where the call failed contains the function, called by main, with file and line if there is debug
+# information.
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   ours="[f for s in j['stacks'] if s['fault'] == '$node' for f in s['frames'] if (f['function'] or '').split('(')[0].endswith(('$function', 'main'))][:2]"
@@ -113,7 +114,7 @@ for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   json_is "[s['frames'][0]['function'].split('(')[0].endswith('$function') for s in j['stacks'] if s['fault'] == '$node']" "[True]"
 done
-# A thread is held at the function and then continues, which harms no runtime.
+# A thread is held at the function and then continues. This harms no language's runtime.
 for one in "${functions[@]}"; do
   IFS='|' read -r node function _ <<<"$one"
   printf '[[fault]]\nid = "%s"\nkind = "block"\nnode = "%s"\nat = { function = "%s" }\ncount = 3\nduration = "1s"\n' \

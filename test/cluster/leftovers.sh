@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
-# Nothing is left after fifty runs, after Ctrl-C, and after SIGTERM; and `rose heal` undoes a killed rose. The test has
-# its own part of the cgroups, of /run and of the network (see `alone`), so it does not see other processes of rose.
+# Nothing is left after fifty runs, after Ctrl-C, and after SIGTERM; and `rose heal` undoes what a killed rose has left.
+# The test has its own part of the cgroups, of /run and of the network (see `alone`), so it does not see other processes
+# of rose.
 [ -n "${ROSE_CGROUP_PARENT:-}" ] || exec "$(dirname "$0")/alone" "$0" "$@"
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
-# The processes in the cgroup of `alone`: this test, its commands, and everything that its rose processes started.
+# ours: the processes in the cgroup of `alone`: this test, its commands, and everything that its rose processes started.
 ours() { find "$(dirname "$cgroups")" -name cgroup.procs -exec cat {} + 2>/dev/null; }
-# Processes of this test whose command line matches; zombies have no command line.
+# running: the processes of this test whose command line matches. Zombies have no command line.
 running() {
   local pid
   for pid in $(ours); do
     if tr '\0' ' ' 2>/dev/null < "/proc/$pid/cmdline" | sed 's/ $//' | grep -qE -- "$1"; then echo "$pid"; fi
   done
 }
-# Programs and maps with rose's name that no process holds open. Programs of a running rose are held by it, except for a
+# unheld: programs and maps with rose's name that no process holds open. A running rose holds its programs, except for a
 # moment at its end.
 unheld() {
   command -v bpftool >/dev/null || return 0
@@ -100,7 +101,7 @@ count() {
   echo "files: $(ls -d "$TMPDIR"/rose-* 2>/dev/null | wc -l)"
 }
 
-expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1  # caches are filled by the first run
+expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1  # the first run fills caches
 rm -rf "$TMPDIR"/rose-*
 before=$(count)
 "$rose" replay schedule.toml -c rose.toml --runs 50 --json >"$work/out" 2>"$work/err" &
@@ -108,9 +109,9 @@ pid=$!
 descriptors=()
 exec {never}<> <(:)
 while kill -0 $pid 2>/dev/null; do
-  held=(/proc/$pid/fd/*)  # a builtin, because another process would take processor time from the runs
+  held=(/proc/$pid/fd/*)  # uses a builtin, because another process would take processor time from the runs
   descriptors+=(${#held[@]})
-  read -rt 0.02 <&"$never" || true  # several times per run, so that each half contains maxima of runs
+  read -rt 0.02 <&"$never" || true  # several times in each run, so that each half contains the maxima of its runs
 done
 wait $pid || fail "fifty runs: exit $?"
 json_is 'j["runs"], j["reproduced"], [f["fired"] for f in j["faults"]]' "(50, 50, [50, 50, 50, 50])"
@@ -123,7 +124,8 @@ done
 [ "$before" = "$after" ] || fail "fifty runs left something behind:
 before: $before
 after:  $after"
-# Descriptors: the maximum of the second half is close to that of the first; leaking one per run would add 25.
+# Descriptors: the maximum in the second half is close to that in the first. If each run leaked one, there would be 25
+# more.
 half=$((${#descriptors[@]} / 2))
 early=$(printf '%s\n' "${descriptors[@]:0:half}" | sort -n | tail -1)
 late=$(printf '%s\n' "${descriptors[@]:half}" | sort -n | tail -1)
@@ -135,7 +137,7 @@ interrupted() {
   WORKLOAD=50 setsid "$rose" replay schedule.toml -c rose.toml --runs 3 >"$work/out" 2>"$work/err" &
   pid=$!
   until_true 60 busy || return
-  [ "$1" != KILL ] || kill_guardian $pid  # the guardian would undo a part before heal does
+  [ "$1" != KILL ] || kill_guardian $pid  # otherwise the guardian would undo a part before heal does
   kill -"$1" $pid
   status=0
   wait $pid || status=$?
@@ -155,12 +157,12 @@ says out 'nothing to heal'
 survivors=$(running '^sleep (50|1000)$')
 [ -z "$survivors" ] || fail "processes survived heal: $survivors"
 
-# Namespaces, cgroups and processes of other programs whose names look like rose's are left alone, even if they have
-# exactly the form of rose's names.
+# Namespaces, cgroups and processes of other programs are left alone, even if their names have exactly the form of
+# rose's names.
 strangers=()
 is_sleeping() { grep -qE '^(rose-)?sleep$' "/proc/$1/comm" 2>/dev/null; }
-# stranger COMMAND...: starts another program. It is in its namespace when it has become `sleep`; heal must not run
-# before that.
+# stranger COMMAND...: starts another program. The program is in its namespace once it has become `sleep`, and heal must
+# not run before that.
 stranger() {
   "$@" &
   strangers+=($!)
@@ -189,9 +191,9 @@ untouched() {
 untouched
 [ -e /run/netns/rose-lab ] && [ -e /run/netns/rose-abcdef-n1 ] || fail "heal removed a namespace that is not rose's"
 
-# This also holds if a rose with exactly that name was killed, because its journal lists what it created.
+# This is also true if a rose with exactly that name was killed, because the journal of that rose lists what it created.
 interrupted KILL
-# The killed guardian has left a cgroup with an id of its own. The run's id is the one that has namespaces.
+# The killed guardian has left a cgroup with its own id. The run's id is the one that has namespaces.
 id=
 for cgroup in "$cgroups"/rose-*; do
   if [ -e "/run/netns/$(basename "$cgroup")-a" ]; then id=$(basename "$cgroup"); fi
@@ -207,8 +209,8 @@ says out "network namespace $id-mine: .*left alone"
 untouched
 [ -e "/run/netns/$id-a" ] && fail "heal left a namespace of the killed rose"
 
-# Only the container engine can remove what it created. If the engine does not answer, heal asks it again next time; if
-# it no longer exists, `heal --forget` drops the entry and reports what stays.
+# Only the container engine can remove what it created. If the engine does not answer, heal asks it again next time. If
+# it no longer exists, `heal --forget` removes the entry and reports what stays.
 journal=/run/rose/rose-fedcba.lock
 printf 'owner\t1\nengine\t%s\trm\t--force\trose-fedcba-n1\n' "$work/engine" > $journal
 for _ in 1 2; do
@@ -228,7 +230,7 @@ says out 'cannot remove container rose-fedcba-n1: .*forgotten'
 expect 0 "$rose" heal --json
 json_is 'j["failed"], j["forgotten"]' '([], [])'
 
-# On request, heal removes resources by name; a name that does not exist is reported.
+# On request, heal removes resources by name. If a name does not exist, this is reported.
 expect 3 "$rose" heal rose-nothing
 says err "no namespace, cgroup or lock .*rose-nothing"
 expect 2 "$rose" heal lab

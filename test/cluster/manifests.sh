@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Published Kubernetes manifests, drafted and run: a Redis cluster whose pods find each other by the names of a service,
-# with its ConfigMap, its volumes, its probe and the job that forms the cluster. With a real engine and an image built
-# here.
+# Published Kubernetes manifests are drafted and run. They contain a Redis cluster whose pods find each other by the
+# names of a service, with its ConfigMap, its volumes, its probe, and the job that forms the cluster. With a real
+# engine, and an image that is built here.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 for program in redis-server redis-cli awk; do command -v $program >/dev/null || skip "no $program"; done
@@ -23,11 +23,11 @@ mkdir deployment
 cp "$here/../manifests/redis.yaml" deployment/
 expect 0 "$rose" init --manifest deployment/redis.yaml -o deployment/rose.toml --json
 json_is 'j["nodes"]' "['redis-cluster-0', 'redis-cluster-1', 'redis-cluster-2']"
-# Of the draft, only the open questions are answered.
+# In the draft, only the open questions are answered.
 cat > deployment/workload.sh <<'SH'
 #!/bin/sh
 set -e
-# A new master answers only some time after the others do, each by its own clock.
+# A new master answers only some time after the others do. Each pod has its own clock for this.
 for pod in 0 1 2; do
   name=redis-cluster-$pod.redis-cluster.default.svc.cluster.local
   until redis-cli -h $name cluster info | grep -q cluster_state:ok; do sleep 0.1; done
@@ -57,7 +57,7 @@ run=$(json 'j["run_results"][0]["directory"]')
   fail "the cluster does not serve: $(cat "$run/workload.log" "$run/form.log")"
 [ "$(grep -c 'master' "$run/workload.log")" = 3 ] ||
   fail "no cluster of three: $(tail -5 "$run/workload.log")"
-# The pod's volume claim is a folder of the node, and its configuration comes from the ConfigMap.
+# The volume claim of the pod is a folder of the node, and its configuration comes from the ConfigMap.
 [ -e "$run/redis-cluster-1/data/nodes.conf" ] ||
   fail "the node's volume is empty: $(ls "$run/redis-cluster-1")"
 grep -q 'cluster-node-timeout 15000' deployment/rose.files/redis-cluster/redis.conf ||

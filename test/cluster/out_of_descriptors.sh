@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# A node runs out of descriptors because its limit is lowered while it runs. Chance decides which call fails first, so
-# failing the call from the dump reproduces the failure only sometimes; diagnose finds the limit.
+# A node runs out of descriptors, because its limit is lowered while it runs. Which call fails first is decided by
+# chance. Therefore a fault in the call from the dump reproduces the failure only sometimes, and diagnose finds the
+# limit.
 . "$(dirname "$0")/common.bash"
 . "$here/exhausted.bash"
 for need in gcc python3 prlimit; do command -v $need > /dev/null || skip "$need is missing"; done
 cd "$work"
 
-# Each batch is acknowledged, assembled in a scratch buffer, and written to the table, which is open. The buffer is a
+# Each batch is acknowledged, put together in a scratch buffer, and written to the table, which is open. The buffer is a
 # file, memory, a pipe or a socket, whichever was fastest when the node started; the others are measured again from time
-# to time. The bug: a batch for which no buffer can be made is lost.
+# to time. The bug: if no buffer can be made for a batch, the batch is lost.
 cat > store.c <<'C'
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -82,7 +83,7 @@ status=1
 for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do grep -qx $number n1/table || { echo "lost $number"; status=0; }; done
 exit $status
 SH
-# Acts as an administrator who limits all processes without knowing how many descriptors each one needs.
+# Acts like an administrator who limits all processes without knowing how many descriptors each of them needs.
 cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "3 is there" n1/stdout.log; do sleep 0.01; done

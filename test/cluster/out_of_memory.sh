@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The kernel kills a helper because of its memory limit, which is set manually. The failure occurs only if the helper is
-# killed while it requests its next page; diagnose finds the limit.
+# The kernel kills a helper process because of its memory limit, which was set manually. The failure occurs only if the
+# helper is killed while it requests its next page, and diagnose finds the limit.
 . "$(dirname "$0")/common.bash"
 . "$here/exhausted.bash"
 for need in gcc python3; do command -v $need > /dev/null || skip "$need is missing"; done
@@ -11,8 +11,8 @@ import json, sys
 sys.exit(0 if [c['ok'] for c in json.load(sys.stdin)['capabilities'] if c['name'] == 'memory_controller'] == [True] else 1)" || skip "rose has no memory controller here"
 cd "$work"
 
-# Batches are acknowledged once they are files; a helper merges each into a table. The bug: it removes the file before
-# it has merged it. A kill matters during a few milliseconds of every tenth of a second.
+# Batches are acknowledged once they are in files. A helper merges each file into a table. The bug: it removes the file
+# before it has merged it. A kill matters only during a few milliseconds of every tenth of a second.
 cat > store.c <<'C'
 #include <fcntl.h>
 #include <stdio.h>
@@ -101,7 +101,7 @@ for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do
 done
 exit $status
 SH
-# The kernel's limit for the helper alone, as set by an administrator who considers its memory usage too high.
+# The kernel's limit for the helper alone, as an administrator sets it who finds that it uses too much memory.
 cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "acknowledged 3" n1/stdout.log; do sleep 0.02; done

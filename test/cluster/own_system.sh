@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Follows examples/own-system/README.md literally: runs its commands in order, and inserts its answers into the file
-# that `rose init` wrote.
+# that `rose init` has written.
 . "$(dirname "$0")/common.bash"
 for need in redis-server redis-cli python3; do
   command -v "$need" > /dev/null || skip "$need is missing"
 done
 page=$here/../../examples/own-system/README.md
 
-# block LANGUAGE N: prints the page's Nth code block in this language.
+# block LANGUAGE N: prints the Nth code block of the page in this language.
 block() {
   awk -v fence="\`\`\`$1" -v n="$2" '$0 == "```" { on = 0 } on { print } $0 == fence { on = ++seen == n }' "$page"
 }
@@ -17,7 +17,7 @@ blocks=$(grep -c '^```sh$' "$page")
 export PATH="$(dirname "$rose"):$PATH" TMPDIR=$work answers=$work/answers
 cd "$work"
 mkdir folder && cd folder
-steps() { # one shell for all blocks, because of `kill %1`; it stops at the first failure
+steps() { # runs all blocks in one shell, because of `kill %1`, and stops at the first failure
   echo 'set -e -o monitor'
   for n in $(seq "$blocks"); do
     echo "echo \"== block $n\" >&2"
@@ -34,12 +34,12 @@ ANSWER
   done
 }
 steps > ../steps
-# The tracer's messages go to a file, so that the test can wait for them.
+# Let the tracer write its messages to a file, so that the test can wait for them.
 sed -i 's/-o end\.bin &$/-o end.bin 2> trace.err \&/' ../steps
 grep -q 'trace.err &$' ../steps || fail "the page starts the recorder in another way"
-# A test has less time than a user, so it makes fewer runs.
+# A test has less time than a user, so make fewer runs.
 { block toml 1; printf '\n[diagnose]\nconfirm_runs = 5\njobs = 3\n'; } > ../answers
-finished() { # ends processes that the steps started and did not end
+finished() { # ends the processes that the steps have started but not ended
   for n in 1 2; do [ ! -e "redis$n.pid" ] || kill -9 "$(cat "redis$n.pid")" 2> /dev/null || true; done
   umount -l disk1 2> /dev/null || true
 }
@@ -52,7 +52,7 @@ says out 'SCF +redis1 +[0-9]+ .*write ENOSPC .*/disk1/temp-[0-9]+\.rdb'
 says out 'reproduced: the schedule reproduces the bug in'
 grep -q 'error *= *"ENOSPC"' schedule.toml || fail "the schedule has another fault: $(cat schedule.toml)"
 grep -q 'temp-' schedule.toml || fail "the schedule names no backup: $(cat schedule.toml)"
-# The drafted replica follows the drafted primary, not the running one; an open question is reported by name.
+# In the draft, the replica follows the drafted primary, and not the running one. An open question is reported by name.
 grep -q '"--replicaof", "${ip_redis1}", "7401"' drafted.toml ||
   fail "no replica: $(grep -A4 'name.*redis2' drafted.toml)"
 expect 2 "$rose" profile -c drafted.toml
@@ -66,7 +66,7 @@ expect 2 "$rose" init -o x.toml
 says err 'no source for the draft is named'
 [ ! -e x.toml ] || fail "a file was written although nothing was drafted"
 
-# Secrets in the command line and in the environment. A simple process with a log and a port.
+# A simple process with a log and a port, and with secrets in its command line and its environment.
 cat > server.py << 'PY'
 import socket, sys
 log = open("server.log", "a")
@@ -82,7 +82,7 @@ server=$!
 until_true 20 grep -q up server.log
 expect 0 "$rose" init --pid $server -o server.toml --json
 cp ../out server.json
-# The server as a systemd unit, with a replacement for systemctl.
+# The server as a systemd unit. A replacement for systemctl is used.
 mkdir tools
 printf '#!/bin/sh\nprintf "Id=kv.service\\nLoadState=loaded\\nControlGroup=/rose-none\\nMainPID=%s\\nRestart=on-failure\\nRestartUSec=250ms\\n"\n' $server > tools/systemctl
 chmod +x tools/systemctl
@@ -100,14 +100,14 @@ for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--li
   '"--password", "rose-secret-' 'tcp = 7409'; do
   tr -s '\n ' '  ' < server.toml | grep -qF -- "$wanted" || fail "no $wanted in $(cat server.toml)"
 done
-# When a workload is filled in, the draft runs without further changes, and writes its log to another place than the
+# Once a workload is filled in, the draft runs without further changes. Its log is in another place than that of the
 # running server.
 sed 's/^command = "?"$/command = ["true"]/' server.toml > filled.toml
 before=$(cat server.log)
 expect 0 "$rose" profile -c filled.toml --runs 1
 [ "$(cat server.log)" = "$before" ] || fail "a run wrote into what runs"
 
-# A Compose file needs neither an engine nor running containers.
+# For a Compose file, neither an engine nor running containers are needed.
 printf 'services:\n  cache: { image: "redis:7", ports: ["6379:6379"], environment: { REDIS_PASSWORD: s3cret } }\n  web:\n    build: .\n' > compose.yaml
 expect 0 "$rose" init --compose compose.yaml -o compose.toml
 grep -q 'compose  *= "compose.yaml"' compose.toml && grep -q 'ready *=.*redis-cli -p 6379 ping' compose.toml ||

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# In another PID namespace BPF programs see different process ids from rose: refused before anything starts, and
-# reported by doctor.
+# In another PID namespace, BPF programs see other process ids than rose does. Therefore runs are refused before
+# anything starts, and doctor reports it.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 command -v unshare >/dev/null || skip "unshare (util-linux) is missing"
@@ -39,7 +39,7 @@ expect 0 inside "$rose" doctor --json
 json_is '[c["ok"] for c in j["capabilities"] if c["name"] == "process_ids"]' '[False]'
 json_is '"pid=host" in [c["remedy"] for c in j["capabilities"] if c["name"] == "process_ids"][0]' True
 expect 0 inside "$rose" heal
-# A separate network and mount namespace is accepted, and so is a node in another PID namespace.
+# Separate network and mount namespaces are accepted, and so is a node in another PID namespace.
 sed -i 's#command = \["/bin/sh"#command = ["/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "/bin/sh"#' rose.toml
 cat > schedule.toml <<'TOML'
 version = 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# planted.sh ROSE BUILD CASE: one of the fastest planted failures, with the script that measures all of them
-# (test/planted/run-all). CASE `runner`: the script's table, refusals, and leftovers when it is interrupted.
+# planted.sh ROSE BUILD CASE: tests one of the fastest planted failures with the script that measures all of them
+# (test/planted/run-all). With CASE `runner`, tests the script's table, what it refuses, and what is left when it is
+# interrupted.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")
@@ -12,8 +13,8 @@ case=$3
 
 if [ "$case" != runner ]; then
   rm -f -- */figures.json
-  # Solved means that four of five replays reproduced: fewer than five runs could not distinguish it from a schedule
-  # that sometimes misses.
+  # "Solved" means that four of five replays reproduced the failure. Fewer than five runs could not distinguish this
+  # from a schedule that sometimes misses.
   if [ -z "${ROSE_TEST_LONG:-}" ]; then
     printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"
   fi
@@ -25,20 +26,20 @@ if [ "$case" != runner ]; then
     json_is 'j["level"], j["solved"]' "(2, True)"
     json_is 'j["schedules"] <= 15' True
   elif [ "$case" = scf-on-socket ]; then
-    # On a busy machine connections stay open longer, so another accept may be the one that matters, and it takes a
-    # few more schedules to find it.
+    # On a busy machine, connections stay open longer. Another accept may then be the one that matters, and a few more
+    # schedules are needed to find it.
     json_is 'j["solved"], j["schedules"] <= 15' "(True, True)"
   fi
   nothing_left "by the runner"
 fi
 
-# The table is the same if it is written from the stored figures.
+# The table does not change if it is written from the stored figures.
 cp README.md before
 expect 0 ./run-all --only-table
 cmp -s before README.md || fail "the table differs when it is written again"
 [ "$case" = runner ] || exit 0
 
-# Interrupted during a run: everything is undone, and the folder of dumps and logs is removed.
+# If the script is interrupted during a run, everything is undone, and the folder of dumps and logs is removed.
 expect 2 ./run-all --no-such-option
 expect 1 ./run-all no-such-case
 says err "no case 'no-such-case'"

@@ -1,7 +1,7 @@
-# Sourced by the tests of power loss: their common functions.
+# Sourced by the tests of power loss. It contains the functions that they share.
 [ -e /dev/loop-control ] || skip "this machine has no loop devices"
 
-# power_goes WHEN: prints a schedule with a power loss of the folder `data`; WHEN are conditions in TOML.
+# power_goes WHEN: prints a schedule with a power loss of the folder `data`. WHEN contains conditions in TOML.
 power_goes() {
   cat <<TOML
 version = 1
@@ -16,7 +16,7 @@ TOML
 }
 
 # one_node NAME DELAY ORACLE COMMAND [READY]: prints a configuration with one node, which is restarted after DELAY.
-# ORACLE and COMMAND are lists in TOML, READY is a table.
+# ORACLE and COMMAND are lists in TOML; READY is a table.
 one_node() {
   cat <<TOML
 name = "$1"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# A crash with power loss: synced data stays, other data is lost or torn as requested, output files stay. A real
-# database loses nothing if it syncs, and loses data if it does not. Nothing is left after a normal end, after Ctrl-C,
-# and after kill -9 with `rose heal`.
+# A crash with power loss. Synced data stays, other data is lost or torn as requested, and files with output stay. A
+# real database loses nothing if it syncs, and loses data if it does not. Nothing is left after a normal end, after
+# Ctrl-C, and after kill -9 followed by `rose heal`.
 . "$(dirname "$0")/common.bash"
 . "$here/power.bash"
 cd "$work"
 
-# --- data is lost exactly sector by sector, for a node's whole folder and for a folder in it
+# --- data is lost exactly sector by sector, for the node's whole folder and for a folder in it
 cat > node.py <<'PY'
 import os, time
 first = not os.path.exists("synced")
@@ -30,8 +30,8 @@ else:
     print("told", flush=True)
 time.sleep(600)
 PY
-# run LOSE IN_FOLDER USER: makes one run; the node's report on its files is then in n1.out. The second fault waits for a
-# line of the node's output; the line must not be counted again when it is read from the restored disk.
+# run LOSE IN_FOLDER USER: makes one run. The node's report on its files is then in n1.out. The second fault waits for a
+# line of the node's output, which must not be counted again when it is read from the restored disk.
 run() {
   one_node power 10ms '["grep", "-q", "told", "n1/stdout.log"]' \
     "[\"/usr/bin/python3\", \"-c\", \"import os; os.chdir('$2' or '.'); exec(open('$work/node.py').read())\"]" |
@@ -100,8 +100,8 @@ TOML
 expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
 says err "fault 'power': its folder is on the disk of fault 'full' too"
 
-# --- SQLite commits by removing its journal, and syncs the folder afterwards only with synchronous=extra. With "full",
-# the default, a power loss directly after the acknowledgement undoes the last commit.
+# --- SQLite commits by removing its journal. Only with synchronous=extra does it sync the folder afterwards. With
+# "full", the default, a power loss directly after the acknowledgement undoes the last commit.
 cat > db.py <<'PY'
 import os, sqlite3, sys, time
 db = sqlite3.connect("data/db", isolation_level=None)
@@ -139,7 +139,7 @@ if command -v redis-server >/dev/null; then
     -c "$here/../../examples/power-loss/rose.fixed.toml" --runs 2 --expect fixed
 fi
 
-# --- killed or interrupted during the run: the files are there, and the disk is removed
+# --- if rose is killed or interrupted during the run, the files are there, and the disk is removed
 cat > workload.sh <<'SH'
 #!/bin/sh
 printf 'run=%s\n' "$PWD" > began.new

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# LevelDB may lose data that was written without sync, which is its default, and never loses data that was written with
-# sync. Tested with a hand-written schedule, and with one found from an outage.
+# LevelDB may lose data that was written without sync, which is the default, but never data that was written with sync.
+# This is tested with a hand-written schedule, and with one that was found from an outage.
 . "$(dirname "$0")/common.bash"
 tenths=60
 . "$here/power.bash"
@@ -26,8 +26,8 @@ for n in range(1, 10**6):
     time.sleep(0.001)
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
-# configuration MODE DELAY: MODE of writes, DELAY before the node is restarted. The workload begins when the node
-# writes, so that a power loss some time later loses something, however long the interpreter takes to start.
+# configuration MODE DELAY: MODE is that of the writes, and the node is restarted after DELAY. The workload begins when
+# the node writes. Therefore a power loss some time later loses something, however long the interpreter takes to start.
 configuration() {
   one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' \
     "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]" '{ log = "^acknowledged" }'
@@ -38,8 +38,8 @@ expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2
 configuration sync 10ms > rose.toml
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 2 --expect fixed
 
-# Found from an outage: production has its own disk, which loses power by ordinary means (ext4 is shut down, the process
-# is killed).
+# The schedule is found from an outage. Production has its own disk, which loses power by ordinary means: ext4 is shut
+# down, and the process is killed.
 cat > disk.sh <<'SH'
 #!/bin/sh
 set -e
@@ -59,7 +59,7 @@ folder = os.path.join(os.environ["ROSE_RUN_DIR"], "n1/data")
 while open(os.path.join(os.environ["ROSE_RUN_DIR"], "n1/stdout.log")).read().count("acknowledged") < 100: time.sleep(0.01)
 disk = os.open(folder, os.O_RDONLY)
 pid = int(open(os.environ["ROSE_PIDFILE_n1"]).read())
-os.kill(pid, signal.SIGSTOP)  # stopped first, so that it does not see errors of its disk
+os.kill(pid, signal.SIGSTOP)  # stop it first, so that it does not see errors of its disk
 while open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "T": time.sleep(0.001)
 fcntl.ioctl(disk, 0x8004587d, struct.pack("I", 2))  # EXT4_IOC_SHUTDOWN, without flushing
 os.kill(pid, signal.SIGKILL)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Nodes that record themselves with librose-rr are replayed alone: examples/record unchanged, then a run with a kill, a
-# restart and a partition, in which each incarnation reaches its recorded state again. In production, the tracer saves
-# recordings with its window.
+# restart and a partition, in which each incarnation must reach its recorded state again. In production, the tracer
+# saves recordings together with its window.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/tracing.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
@@ -14,7 +14,7 @@ cp -r "$here/../../examples/record" "$work/example"
 cd "$work/example"
 sed -i -e 's#${config_dir}/../../build/release#'"$build#" -e "s#\.\./\.\./build/release#$build#" rose.toml
 
-# alone NODE RECORDING [COMMAND...]: replays it alone; COMMAND runs the server, for example gdb.
+# alone NODE RECORDING [COMMAND...]: replays the recording alone. COMMAND runs the server, for example gdb.
 alone() {
   local node=$1 file=$2
   shift 2
@@ -22,7 +22,7 @@ alone() {
     --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere
 }
 
-# --- the bug is reproduced once, not by chance but by a schedule in which one SWAP waits for another
+# --- the bug is reproduced once, not by chance, but by a schedule in which one SWAP waits for another one
 expect 0 "$rose" replay schedule.toml -c rose.toml --runs 1 --report "$work/seen" --json
 json_is 'j["verdict"]' reproduced
 json_is 'len(j["run_results"][0]["recordings"])' 3
@@ -34,7 +34,7 @@ what=${line#*assertion failed: }
 file=$(grep "/$broken/recording.1.rr" "$work/recordings")
 [ "$(stat -c %a "$file")" = 600 ] || fail "$file is not 0600"
 
-# --- from then on, every replay shows the same entry at the same position of the order
+# --- after that, every replay shows the same entry at the same position of the order
 for _ in $(seq 20); do
   expect 0 alone "$broken" "$file"
   json_is 'j["outcome"], j["command"]["signal"], j["taken"] == j["records"]' "('replayed', 6, True)"
@@ -46,7 +46,7 @@ done
 # The command that rose prints works.
 expect 0 env PATH="$(dirname "$rose"):$PATH" sh -c "$(grep -- "--node $broken " "$work/commands")"
 says out "^replayed to its end: "
-# The run's folder is accepted as well: it holds one recording of the node.
+# The folder of the run is accepted, too, because it contains one recording of the node.
 expect 0 alone "$broken" "$(dirname "$(dirname "$file")")"
 if command -v gdb > /dev/null; then
   expect 0 alone "$broken" "$file" gdb -q -batch -ex run -ex bt --args
@@ -56,7 +56,7 @@ else
   echo "record: gdb is missing, so nothing was replayed under it"
 fi
 
-# --- a divergence is reported: the replayed program is another one than the recorded node's
+# --- a divergence is reported: the program that is replayed is not that of the recorded node
 expect 1 "$rose" replay --recording "$file" --patience 1s --json -- "$build/test/programs/rr_victim" differs
 json_is 'j["outcome"], j["divergence"]["record"], j["divergence"]["key"]' "('diverged', 1, 'raft')"
 says err "rose-rr: diverged at record 1 of [0-9]+: expected checkpoint 'raft' of [0-9]+ bytes, got only calls of 'one'"
@@ -109,7 +109,7 @@ json 'chr(10).join(j["run_results"][0]["recordings"])' > "$work/recordings"
 run=$(dirname "$(dirname "$(head -1 "$work/recordings")")")
 while read -r file; do
   node=$(basename "$(dirname "$file")")
-  # --json is not used, because the server itself writes to stdout, and prints its state at the end.
+  # Do not use --json, because the server itself writes to stdout, and prints its state at the end.
   expect 0 "$rose" replay --quiet --recording "$file" -- "$server" --id "${node#n}" \
     --cluster 10.77.4.1,10.77.4.2,10.77.4.3 --data /nowhere --snapshot-every 100 --compact-after 300
   says out '^replayed to its end: '
@@ -122,8 +122,8 @@ done < "$work/recordings"
 nothing_left "the runs"
 [ -z "$(find "$work" -maxdepth 1 -name 'rose-replay-*')" ] || fail "a replay left its folder behind"
 
-# --- production: a server that records itself, under its own user, is killed. The tracer, which has dropped its
-# privileges, saves the recording that the killed server left, and the current one when a dump is requested.
+# --- production: a server that records itself is killed; it runs under its own user. The tracer, which has dropped its
+# privileges, saves the recording that the killed server left and, when a dump is requested, the current one.
 mkdir "$work/production"
 chown nobody "$work/production"
 command -v setpriv > /dev/null || skip "setpriv (util-linux) is missing"
@@ -152,7 +152,7 @@ until_true 60 test -s "$work/production.bin.recordings/db/kv.1.rr" || cat "$work
 kill "$load" 2> /dev/null || true
 wait "$load" 2> /dev/null || true
 stop_trace
-# The last dump contains it, too: the recording of a process is kept after its end.
+# The last dump contains it, too, because the recording of a process is kept after the process has ended.
 for dump in production.bin production.bin.1; do
   cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" ||
     fail "$dump.recordings does not hold what the server left"
@@ -163,6 +163,6 @@ replays "$work/production.bin.recordings"
 expect 2 "$rose" trace --pid $$ --recordings other="$work/production" -o "$work/none.bin"
 says err "no node 'other' is traced"
 
-# --- processes that end at random moments; test/bench/record/lives.sh runs a hundred of each kind
+# --- processes that end at random moments; test/bench/record/lives.sh makes a hundred runs of each kind
 expect 0 "$here/../bench/record/lives.sh" "$build" 3 $RANDOM
 says out '3 of 3 \|$'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A node that does not know that it is recorded: the results of C library calls are recorded in its run, and returned
-# again when it is replayed alone. A statically linked program is refused with a message.
+# A node that does not know that it is recorded. In a run, the results of C library calls are recorded. When the node is
+# replayed alone, the calls return the same results. A statically linked program is refused with a message.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -19,13 +19,13 @@ command = ["grep", "-q", "^end", "n1/stdout.log"]
 TOML
 expect 0 "$rose" trace -c rose.toml -o dump.bin
 [ -s said ] || fail "the node printed nothing"
-# Open descriptors of the caller do not change the program's descriptor numbers.
+# The open descriptors of the caller do not change the program's descriptor numbers.
 exec 3< /dev/null 9< /dev/null
 expect 0 "$rose" replay --recording dump.bin.recordings --node n1 -- "$work/unforeseen"
 exec 3<&- 9<&-
 says err "the C library's hostname, pid, random, ready, time are replayed too"
 says out 'replayed to its end'
-# The order in which threads print depends on a lock that is not recorded.
+# The order in which threads print depends on a lock, which is not recorded.
 sed '/^replayed/d' out | sort > again
 sort said | diff - again >&2 || fail "the replay's output differs"
 expect 1 "$rose" replay --recording dump.bin.recordings --node n1 --patience 2s -- "$work/unforeseen" more

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes in Go that use etcd's raft module and record themselves: examples/record/raft unchanged. Its bug, an order of
-# messages, occurs once in a run, and then in every replay of the recording that was saved with the dump.
+# Nodes in Go that use etcd's raft module and record themselves: examples/record/raft unchanged. Its bug is an order of
+# messages. It occurs once in a run, and then in every replay of the recording that was saved with the dump.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# `--report DIR --redact`: the files in DIR name no host, address, user or token of production or of this machine, and
-# still describe what must happen. `diagnose` and `explain`.
+# With `--report DIR --redact`, the files in DIR name no host, address, user or token of production or of this machine,
+# and still describe what must happen. Tested with `diagnose` and `explain`.
 . "$(dirname "$0")/common.bash"
 export TMPDIR=$work
 cd "$work"
 
-# A node that loses its work when it is killed, and logs that in a line with secrets.
+# A node that loses its work when it is killed, and logs this in a line that contains secrets.
 secret=4f9a7c1e88d2b3a65f0e
 cat > node.sh <<SH2
 #!/bin/sh
@@ -45,7 +45,7 @@ expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
 
 machine=$(hostname | sed 's/[.]/[.]/g')
 secrets="db-7|prod\.example|10\.9\.8\.7|alice|$secret|(^|[^-.[:alnum:]])$machine([^-.[:alnum:]]|$)"
-# told FOLDER: prints the files in it that contain a secret, with the first secret.
+# told FOLDER: prints the files in the folder that contain a secret, each with the first secret.
 told() {
   local file
   find "$1" -type f | while read -r file; do
@@ -72,7 +72,8 @@ python3 -c 'import json, sys; sys.exit(json.load(open("shown/diagnosis.json"))["
   fail "diagnosis.json is damaged"
 [ -z "$(find "$work" -maxdepth 1 -name 'rose-report-*')" ] || fail "left: $(ls -d rose-report-*)"
 
-# On a busy machine chance may explain the differences (exit code 4): what is written must be redacted nevertheless.
+# On a busy machine, the differences may be explained by chance (exit code 4). What is written must be redacted
+# nevertheless.
 explain() {
   local status=0
   "$rose" explain "$@" > out 2> err || status=$?

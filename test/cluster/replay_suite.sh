@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # rose replay as a test runner: folders of schedules, each with its own configuration, filters, parallel runs, JUnit and
-# TAP, quarantine for flaky schedules, the exit code for CI.
+# TAP, quarantine for flaky schedules, and the exit code for CI.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
@@ -33,7 +33,7 @@ test_case tests/deep/hit 'exit 0'
 test_case tests/miss 'exit 1'
 test_case tests/sometimes 'test $ROSE_RUN = 1'
 test_case tests/unsure 'exit 2'
-# Two schedules that share the configuration above them, beside a file that is not a schedule.
+# Two schedules share the configuration above them. A file beside them is no schedule.
 cp tests/hit/rose.toml tests/deep/rose.toml
 mkdir tests/deep/pair
 cp tests/hit/schedule.toml tests/deep/pair/first.toml
@@ -45,7 +45,7 @@ echo 'version = nonsense' > tests/.hidden/schedule.toml
 names='[s["name"] for s in j["schedules"]]'
 outcomes='[s["outcome"] for s in j["schedules"]]'
 
-# All tests that should pass do so, three in parallel, each with the nearest configuration.
+# All tests that should pass do pass, three in parallel, each with the nearest configuration.
 expect 0 "$rose" replay tests/deep tests/hit --jobs 3 --json --junit junit.xml --tap out.tap --report record
 json_is "$names" "['hit', 'pair/first', 'pair/second', 'hit-2']"
 json_is "$outcomes" "['passed', 'passed', 'passed', 'passed']"
@@ -63,8 +63,8 @@ for file in replay.json replay.txt hit/report.html pair/first/report.html; do
   [ -s "record/$file" ] || fail "no record/$file"
 done
 
-# One failed schedule decides the exit code of the suite; without one, an inconclusive schedule does. Both are reported
-# in full.
+# One failed schedule decides the exit code of the suite. If none fails, an inconclusive schedule does. Both are
+# reported in full.
 expect 1 "$rose" replay tests --exclude 'deep/*' --json --tap out.tap
 json_is "$names" "['hit', 'miss', 'sometimes', 'unsure']"
 json_is "$outcomes" "['passed', 'failed', 'failed', 'inconclusive']"
@@ -74,7 +74,7 @@ expect 4 "$rose" replay tests --filter unsure --filter 'hit' --runs 1
 says out 'inconclusive +unsure'
 says out '2 schedules: 1 passed, 0 failed, 1 inconclusive'
 
-# A schedule that reproduces half of the time does not fail the suite when it is in quarantine.
+# A schedule that reproduces the bug in half of its runs does not fail the suite when it is in quarantine.
 expect 1 "$rose" replay tests --filter sometimes
 expect 1 "$rose" replay tests --filter sometimes --quarantine 0.6
 expect 0 "$rose" replay tests --filter sometimes --quarantine 0.5 --json --tap out.tap --junit junit.xml
@@ -83,13 +83,13 @@ grep -q '^not ok 1 - sometimes # TODO flaky' out.tap || fail "out.tap: $(cat out
 grep -q '<skipped message="flaky' junit.xml || fail "junit.xml does not skip the flaky schedule"
 expect 0 "$rose" replay tests/sometimes/schedule.toml -c tests/sometimes/rose.toml --quarantine 0.5
 
-# A test of the patched build: -c names a file that each folder contains.
+# A test of the patched build. -c names a file that each folder contains.
 cp tests/miss/rose.toml tests/hit/fixed.toml
 expect 0 "$rose" replay tests --filter hit -c fixed.toml --expect fixed
 expect 2 "$rose" replay tests -c fixed.toml --expect fixed
 says err 'tests/deep/hit/schedule.toml: no fixed.toml beside it or above it'
 
-# Refused before anything starts.
+# These are refused before anything starts.
 expect 2 "$rose" replay tests --filter nothing
 says err 'the names are: deep/hit, deep/pair/first'
 expect 2 "$rose" replay tests/deep/pair/nowhere

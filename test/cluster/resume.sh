@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A diagnosis that is interrupted (Ctrl-C, SIGKILL, a record cut in the middle of a line) continues from its record and
-# ends like one that was not, with one run at a time and with several in parallel.
+# A diagnosis that is interrupted (Ctrl-C, SIGKILL, a record that is cut in the middle of a line) continues from its
+# record, and ends like one that was not interrupted, with one run at a time and with several in parallel.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
 
-# The node reads four files repeatedly, and prints which of them it could not read. Only the third is the bug.
+# The node reads four files repeatedly, and prints which of them it could not read. If it cannot read the third one,
+# that is the bug.
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
@@ -16,7 +17,7 @@ while :; do
   sleep 0.1
 done
 SH
-# Even on a busy machine, a run lasts until the node has read all of them.
+# Even on a busy machine, a run lasts until the node has read all files.
 cat > rounds.sh <<'SH'
 begun=$(wc -l < a/rounds)
 sleep "$1"
@@ -49,7 +50,7 @@ sed -i -e "s#\"./node.sh\"#\"$work/node.sh\"#" -e "s#\"./rounds.sh\"#\"$work/rou
   done
 } > dump.jsonl
 
-# diagnose REPORT JOBS [OPTION...]: runs in the background, with its process id in $pid.
+# diagnose REPORT JOBS [OPTION...]: runs in the background. Its process id is in $pid.
 config=rose.toml
 diagnose() {
   local report=$1 jobs=$2
@@ -60,7 +61,7 @@ diagnose() {
 }
 runs() { if [ -e "$1/record.jsonl" ]; then wc -l < "$1/record.jsonl"; else echo 0; fi; }
 # The part of the result that must be equal. Seconds differ, and so does the number of runs without faults: on a busy
-# machine a fault may have no effect, and such a run counts as one without faults.
+# machine, a fault may have no effect, and such a run counts as one without faults.
 result() {
   python3 - "$1.out" "$1.toml" <<'PY'
 import json, re, sys
@@ -74,7 +75,7 @@ ended() { ! kill -0 "$pid" 2>/dev/null; }
 
 for jobs in 1 3; do
   if [ $jobs = 3 ]; then
-    # Minimisation makes one run at a time, so it is interrupted once.
+    # Minimisation makes one run at a time, so interrupt it only once.
     sed 's/^confirm_runs.*/&\nsimplify = false/' rose.toml > several.toml
     config=several.toml
   fi
@@ -85,7 +86,7 @@ for jobs in 1 3; do
   total=$(runs whole$jobs)
   grep -q '"\*/three"' whole$jobs.toml || fail "the schedule found is not of the third file"
 
-  # Killed repeatedly, each time a few runs later, at an arbitrary moment of a run.
+  # The diagnosis is killed repeatedly, each time a few runs later, at an arbitrary moment of a run.
   again=()
   kills=0
   until [ $kills -ge 4 ]; do
@@ -98,13 +99,13 @@ for jobs in 1 3; do
     kill -KILL $pid 2>/dev/null
     wait $pid 2>/dev/null || true
     kills=$((kills + 1))
-    # The last line of the record is truncated, as by a kill during a write.
+    # Truncate the last line of the record, as if the kill had come during a write.
     if [ $kills -eq 2 ] && [ "$(runs cut$jobs)" -gt 0 ]; then truncate -s -40 cut$jobs/record.jsonl; fi
   done
   [ $kills -ge 2 ] || fail "the diagnosis ended before it could be killed twice"
   expect 0 "$rose" heal
   nothing_left "after SIGKILL and heal"
-  # Ctrl-C leaves nothing to heal.
+  # After Ctrl-C, there is nothing to heal.
   before=$(runs cut$jobs)
   diagnose cut$jobs $jobs --resume
   until_true 120 eval "ended || [ \$(runs cut$jobs) -gt $before ]"
@@ -122,18 +123,18 @@ for jobs in 1 3; do
   status=0
   wait $pid || status=$?
   [ $status -eq 0 ] || { fail "the resumed diagnosis ended with $status"; tail -5 cut$jobs.err >&2; }
-  # Every workload sleeps for 0.3 s: runs from before the kills are included in the total, too.
+  # Every workload sleeps for 0.3 s. The runs that were made before the kills are included in the total, too.
   python3 -c "import json; j = json.load(open('cut$jobs.out')); assert j['seconds'] >= 0.25 * j['runs'] / $jobs" ||
     fail "the seconds of a resumed diagnosis are only those since it was resumed"
   [ "$(result cut$jobs)" = "$(result whole$jobs)" ] || {
     fail "$jobs at once: the result differs after resuming"
     diff <(result whole$jobs) <(result cut$jobs) >&2 || true
   }
-  # With several jobs the number is not compared, because runs in parallel to the reproducing one may or may not end
+  # With several jobs, do not compare the number: runs in parallel to the one that reproduces the bug may or may not end
   # before they are stopped.
   [ $jobs -gt 1 ] || [ "$(runs cut$jobs)" -eq "$total" ] ||
     fail "$jobs at once: $(runs cut$jobs) runs recorded instead of $total"
-  # Resumed once more, it makes no further run.
+  # If it is resumed once more, it makes no further run.
   total=$(runs cut$jobs)
   diagnose cut$jobs $jobs --resume
   wait $pid || fail "a finished diagnosis does not resume"
@@ -142,7 +143,7 @@ done
 
 config=rose.toml
 
-# After a schedule was found, Ctrl-C is not a failure: rose prints what it has, and can continue later.
+# After a schedule was found, Ctrl-C is no failure: rose prints what it has, and can continue later.
 sed 's/confirm_runs = 4/confirm_runs = 40/' rose.toml > longer.toml
 config=longer.toml
 diagnose enough 1
@@ -168,13 +169,13 @@ diagnose enough 1 --resume
 wait $pid || fail "a diagnosis that was interrupted after it had found a schedule does not resume"
 [ "$(result enough)" = "$(result whole1)" ] || fail "the result differs after Ctrl-C once a schedule was found"
 
-# The record of another system is refused; other differences are accepted.
+# The record of another system is refused. Other differences are accepted.
 sed 's/"0.3"/"0.4"/' rose.toml > other.toml
 expect 2 "$rose" diagnose --trace dump.jsonl -c other.toml --report whole1 --resume -o x.toml
 says err 'workload'
 sed 's/max_runs = 60/max_runs = 50/' rose.toml > fewer.toml
 expect 0 "$rose" diagnose --trace dump.jsonl -c fewer.toml --report whole1 --resume -o x.toml
-# A damaged line costs one run, not the record.
+# A damaged line costs only one run, and not the whole record.
 sed -i '2s/.*/{"number":2,/' whole1/record.jsonl
 expect 0 "$rose" diagnose --trace dump.jsonl -c rose.toml --report whole1 --resume -o x.toml
 says err 'record.jsonl:2: not a record of a run'

@@ -1,5 +1,5 @@
-# Sourced after common.bash by tests of tracers that run in $work: a service that fails on request, by a line "miss
-# NAME" or "crash".
+# Sourced after common.bash by tests of tracers that run in $work. It starts a service that fails on request, by a line
+# "miss NAME" or "crash".
 
 cat >service.sh <<'EOF'
 #!/bin/bash
@@ -13,7 +13,7 @@ done 2>/dev/null
 EOF
 chmod +x service.sh
 
-# start_service PIPE: creates the pipe for its lines; $service is its pid.
+# start_service PIPE: starts the service, and creates the pipe for its lines. $service is its process id.
 start_service() {
   mkfifo "$1"
   ./service.sh "$1" &

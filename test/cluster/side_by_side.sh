@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# diagnose with the default jobs = "auto" measures how many runs may be made in parallel, and --stop-after ends it
-# early. Runs that share a file are made one at a time.
+# With the default jobs = "auto", diagnose measures how many runs may be made in parallel. --stop-after ends the
+# diagnosis early. Runs that share a file are made one at a time.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
 
-# The node reads four files repeatedly, and prints which of them it could not read. Only the third is the bug.
+# The node reads four files repeatedly, and prints which of them it could not read. If it cannot read the third one,
+# that is the bug.
 cat > node.sh <<'SH'
 touch broken
 for f in one two three four; do echo "$f" > $f; done
@@ -16,7 +17,7 @@ while :; do
   sleep 0.1
 done
 SH
-# Even on a busy machine, a run lasts until the node has read all of them.
+# Even on a busy machine, a run lasts until the node has read all files.
 cat > rounds.sh <<'SH'
 begun=$(wc -l < a/rounds)
 sleep 0.3
@@ -49,13 +50,13 @@ sed -i -e "s#\"./node.sh\"#\"$work/node.sh\"#" -e "s#\"./rounds.sh\"#\"$work/rou
   done
 } > dump.jsonl
 
-# diagnose REPORT JOBS [OPTION...]: runs in the background, with its process id in $pid.
+# diagnose REPORT JOBS [OPTION...]: runs in the background. Its process id is in $pid.
 config=rose.toml
 
 # check FILE EXPRESSION: evaluates the expression for the JSON object j.
 check() { python3 -c "import json, sys; j = json.load(open('$1')); sys.exit(0 if ($2) else 1)"; }
 
-# The whole diagnosis with the chosen number of jobs has the same result as with one run at a time.
+# With the measured number of jobs, the whole diagnosis has the same result as with one run at a time.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o auto.toml --json > auto.out 2> auto.err
 status=$?
 [ $status -eq 0 ] || { fail "jobs = auto: exit $status"; tail -5 auto.err >&2; }
@@ -70,8 +71,8 @@ before=$(wc -l < auto/record.jsonl)
 [ "$(wc -l < auto/record.jsonl)" -eq "$before" ] || fail "a finished diagnosis made further runs when it was resumed"
 cmp -s auto.toml again.toml || fail "the resumed diagnosis found a different schedule"
 
-# Two faults are tried together and each alone, in parallel. When a run has reproduced the bug, the run with the other
-# fault alone is stopped, whose workload would never end.
+# Two faults are tried together, and each of them alone, in parallel. When a run has reproduced the bug, the run with
+# the other fault alone is stopped. The workload of that run would never end.
 sed -e "s#$work/rounds.sh#$work/waits.sh#" -e 's#timeout = "60s"#timeout = "900s"#' rose.toml > waits.toml
 cat > waits.sh <<'SH'
 . "$(dirname "$0")/rounds.sh"
@@ -88,8 +89,8 @@ grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried
 grep '/two' waits/record.jsonl | grep -qv /three && fail "the run beside it was not stopped"
 [ ! -e waits/runs/run-0004 ] || fail "the stopped run left its folder"
 
-# Runs that the search will probably request next are made in parallel to those that it has requested. This is tested by
-# a control run that ends only when another run has begun.
+# Runs that the search will probably request next are made in parallel to those that it has requested. To test this, the
+# control run ends only when another run has begun.
 cat > meets.sh <<SH
 touch "$work/begun.\$ROSE_RUN"
 until [ \$(ls "$work" | grep -c '^begun') -ge 2 ]; do sleep 0.05; done
@@ -114,7 +115,7 @@ check found.out 'j["verdict"] == "reproduced" and j["rate"] is None and j["confi
   fail "--stop-after found: $(cat found.out)"
 grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule is not of the third file"
 
-# Nodes of different runs write the same file of the machine.
+# Nodes of different runs write to the same file of the machine.
 sed "s#touch rounds ready#&; echo x > $work/shared#" node.sh > sharing.sh
 sed "s#/node.sh#/sharing.sh#" rose.toml > sharing.toml
 "$rose" diagnose --trace dump.jsonl -c sharing.toml --stop-after found -o sharing-found.toml \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# If a result cannot be printed, the exit code reports it. If a standard descriptor is closed, no file of rose gets its
-# number. A write that exceeds the limit on the size of files is an error, and rose does not end without cleaning up.
+# If a result cannot be printed, the exit code reports this. If a standard descriptor is closed, no file of rose gets
+# its number. A write that exceeds the limit on the size of files is an error, after which rose still cleans up.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 export TMPDIR=$work
@@ -50,8 +50,8 @@ json.loads(text)
 sys.exit(command.wait())
 PY
 
-# The workload looks at the standard descriptors of its parent, rose: each is unchanged, or the null device if it was
-# closed.
+# The workload looks at the standard descriptors of its parent, which is rose. Each is unchanged or, if it was closed,
+# the null device.
 look='for n in 0 1 2; do readlink /proc/$PPID/fd/$n; done > '"$work/seen"
 sed -i 's|^command = ."/bin/true".*|command = ["/bin/sh", "-c", "'"$look"'"]|' rose.toml
 for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
@@ -63,7 +63,7 @@ for closed in '<&-' '>&-' '2>&-' '<&- >&- 2>&-'; do
 done
 nothing_left "with closed descriptors"
 
-# A limit on the size of files.
+# The size of files is limited.
 for blocks in 0 4; do
   status=0
   (ulimit -f $blocks && replay --report limited) > out 2> err || status=$?

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# examples/systems: each system survives the fault of its schedule.toml, and its oracle checks acknowledgements that its
-# workload received. By default only the fastest system is tested. To test others, on a machine with a network, name
-# them after the build folder: `systems.sh build/release/rose build/release kafka hdfs`. In the suite, `install` has
-# downloaded what it could.
+# examples/systems: each system must survive the fault of its schedule.toml, and its oracle checks the acknowledgements
+# that its workload received. By default, only the fastest system is tested. To test others, on a machine with a
+# network, name them after the build folder: `systems.sh build/release/rose build/release kafka hdfs`. In the suite,
+# `install` has downloaded what it could.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")

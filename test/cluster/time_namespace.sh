@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# In a time namespace, whose monotonic clock differs by days, the times of events are right: for a tracer inside, and
-# for one outside that traces a process inside. If they could not be right, tracing is refused, and `rose doctor` gives
-# the reason.
+# In a time namespace, the monotonic clock differs by days. The times of events must be right for a tracer inside it,
+# and for a tracer outside that traces a process inside. If they cannot be right, tracing is refused, and `rose doctor`
+# gives the reason.
 . "$(dirname "$0")/common.bash"
 unshare -T --monotonic 1000 true 2>/dev/null || skip "no time namespaces (CONFIG_TIME_NS)"
 cd "$work"
@@ -31,7 +31,7 @@ times "a tracer in one" unshare -T --monotonic 1000000 --boottime 2000000 "$rose
 times "a tracer in one that is behind" unshare -T --monotonic -100 "$rose" trace -o dump.bin -- sh -c "$(look behind)"
 times "what is traced in one" "$rose" trace -o dump.bin -- unshare -T --monotonic 1000000 sh -c "$(look target)"
 
-# In runs, too: events and the times of injected faults use one clock.
+# In runs, too, events and the times of injected faults use one clock.
 cat > rose.toml <<'TOML'
 name = "time"
 [deployment]
@@ -61,7 +61,7 @@ json_is '[c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' '[T
 unshare -T --monotonic 1000000 "$rose" doctor --json > out || true
 json_is '["time namespace" in c["detail"] and c["ok"] for c in j["capabilities"] if c["name"] == "event_clock"]' \
   '[True]'
-# A mask simulates that the offset cannot be determined.
+# A mask makes rose believe that the offset cannot be determined.
 export ROSE_MASK=event_clock
 expect 3 "$rose" trace -o dump.bin -- true
 says err 'the times of events would be wrong'

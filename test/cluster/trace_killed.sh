@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# kill -9 of the tracer: nothing stays attached or loaded, only the socket file is left, and the next start takes it
+# The tracer is killed (-9). Nothing stays attached or loaded. Only the socket file is left, and the next start takes it
 # over.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/tracing.bash"
 cd "$work"
 make_cgroup "rose-killed-$$"
 
-# The kernel's ids of the programs, maps and links that a process holds; then which of them still exist.
+# held PID: the kernel's ids of the programs, maps and links that the process holds. there.py prints which of
+# them still exist.
 held() { sed -nE 's/^(prog_id|map_id|link_id):\s*([0-9]+)$/\1 \2/p' /proc/"$1"/fdinfo/* 2>/dev/null | sort -u; }
 cat > there.py <<'PY'
 import ctypes, struct, sys

@@ -29,7 +29,7 @@ fail_in "${folders[4]}" /rose-pod-1
 fail_in "${folders[5]}" /rose-pod-2
 fail_in "${folders[6]}" /rose-crio
 fail_in "${folders[7]}" /rose-nerd
-# A container of the pod that starts later.
+# This container of the pod starts later.
 late=$slice/cri-containerd-$(id).scope
 make_cgroup "$late"
 fail_in "$late" /rose-pod-3
@@ -61,7 +61,7 @@ says err "neither docker, podman, nerdctl nor crictl"
 expect 2 "$rose" trace --container pod:rose-no-such-pod -o d.bin
 says err "$uid"
 
-# A name is resolved by the tool, which is executed without a shell.
+# A tool resolves the name. It is executed without a shell.
 cat > tools/docker <<TOOL
 #!/bin/sh
 [ "\$1 \$2 \$3" = "inspect --type container" ] || exit 1
@@ -76,7 +76,7 @@ has db /rose-by-name
 PATH=$work/tools expect 2 "$rose" trace --container rose-no-such-one -o d.bin
 says err "docker does not know the name"
 
-# Other names of the nodes are recorded: those that the tools print, and those of --label.
+# Other names of the nodes are recorded: those that the tools print, and those that --label gives.
 cat > tools/docker <<TOOL
 #!/bin/sh
 [ "\$1 \$2 \$3 \$4 \$5" = "inspect --type container -- $docker" ] || exit 1
@@ -143,7 +143,7 @@ label "other=unit:rose-test-other-$$" || fail "the dump does not name the unit"
 expect 2 "$rose" trace --unit rose-unknown.service -o d.bin
 says err "there is no unit rose-unknown.service"
 
-# Without an answer from systemd, the name of the cgroup's folder decides.
+# If systemd does not answer, the name of the cgroup's folder decides.
 printf '#!/bin/sh\nexit 1\n' > tools/systemctl
 start_trace --unit "rose-test-other-$$"
 fail_in "system.slice/system-rose.slice/rose-test-other-$$.service" /rose-by-folder
@@ -157,8 +157,8 @@ start_trace --container "$docker" --container "$podman"
 says trace.err "2 units and containers form one node, '$(hostname)'; --node NAME=container:ID"
 stop_trace
 
-# Functions of a profile: a host whose name is not a node's may run any node; a node with a known name has its own
-# functions.
+# Functions of a profile. If the name of a host is not that of a node, the host may run any node. A node with a known
+# name has its own functions.
 victim=$build/test/programs/trace_victim
 [ -x "$victim" ] || { [ $failures -eq 0 ]; exit; }
 python3 - "$victim" > profile.json <<'PY'

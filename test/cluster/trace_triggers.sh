@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The tracer as a user runs it: triggers by signal, log, crash and oracle, --after, expected failures, names of dumps,
-# and `dump show --summary`.
+# The tracer as a user runs it: triggers by signal, log, crash and oracle, --after, expected failures, the names of
+# dumps, and `dump show --summary`.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 cd "$work"
@@ -59,7 +59,7 @@ say crash
 until_true 30 grep -q 'crash: .* was killed by SIGSEGV: wrote dumps/rose-' err.log
 say crash
 say miss last
-# Succeeds when the tracer has recorded the events after the second crash.
+# Succeeds once the tracer has recorded the events after the second crash.
 holds_last() {
   rm -f asked.bin && "$rose" dump --control "$work/sock" -o asked.bin && "$rose" dump show asked.bin --format jsonl |
     grep -q '/rose-none/last'
@@ -118,7 +118,7 @@ say miss later
 stop_tracer
 shows log.bin.1 '/rose-none/after'
 
-# --- the last dump on a full disk: written once there is space, or given up after another Ctrl-C
+# --- the last dump on a full disk: it is written once there is space, or given up after another Ctrl-C
 mkdir disk
 mount -t tmpfs -o size=1m rose-test disk
 for end in room ctrl-c; do
@@ -143,7 +143,7 @@ for end in room ctrl-c; do
 done
 umount disk
 
-# --- one message for options that contradict each other
+# --- options that contradict each other give one message
 expect 2 "$rose" dump bogus
 says err "there is no command 'dump bogus'"
 says err 'show, merge, import'

@@ -1,7 +1,7 @@
 # Sourced after common.bash by tests that start processes and trace them with `rose trace`.
 
 # start_trace ARG...: starts a tracer in the background with its control socket at $work/control.sock, and waits until
-# it is ready. If the array `as` is set, its command runs the tracer.
+# it is ready. If the array `as` is not empty, that command runs the tracer.
 start_trace() {
   : > "$work/trace.err"
   "${as[@]}" "$rose" trace --verbose --control "${control:-$work/control.sock}" -o "${out:-$work/dump.bin}" "$@" \
@@ -16,7 +16,7 @@ start_trace() {
 }
 as=()
 
-# Ends the tracer with SIGINT; its window is then in $work/events.
+# Ends the tracer with SIGINT. Its window is then in $work/events.
 stop_trace() {
   local status=0
   kill -INT $tracer
@@ -27,7 +27,7 @@ stop_trace() {
 }
 tracer=
 
-# has NODE PATH: exactly one failed call on the path was recorded for the node.
+# has NODE PATH: checks that exactly one failed call on the path was recorded for the node.
 has() {
   local n
   n=$(python3 -c '
@@ -38,7 +38,7 @@ print(sum(e.get("count", 1) or 1 for e in events if e.get("node") == sys.argv[2]
   [ "$n" = 1 ] || fail "node $1 has $n failures of $2, not 1"
 }
 
-# Folders created in the cgroup hierarchy, removed at the end with their processes.
+# The folders that were created in the cgroup hierarchy. At the end, they are removed together with their processes.
 made=()
 make_cgroup() {
   local path= part
@@ -54,7 +54,7 @@ remove_cgroup() {
     [ $SECONDS -lt $deadline ] || { fail "cannot remove $1"; return; }; sleep 0.02
   done
 }
-# fail_in CGROUP PATH: runs a process in the cgroup whose open of the path fails.
+# fail_in CGROUP PATH: runs a process in the cgroup that fails to open the path.
 fail_in() { sh -c 'echo 0 > "$1/cgroup.procs" && exec cat "$2"' sh "$cgroup2/$1" "$2" 2>/dev/null || true; }
 
 tidy() {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs examples/README.md literally: writes its files and runs its commands in order, except those for production.
+# Runs examples/README.md literally: writes its files, and runs its commands in order, except those for production.
 # Usage: tutorial.sh ROSE BUILD
 here=$(dirname "$(realpath "$0")")
 . "$here/common.bash"
@@ -28,8 +28,8 @@ for language, block in re.findall(r"^```(\w*)\n(.*?)^```\s*$", text, flags=re.M 
 pathlib.Path("commands").write_text("\n".join(commands) + "\n")
 EOF
 [ "$(grep -c '^rose ' commands)" -ge 6 ] || fail "examples/README.md shows only: $(cat commands)"
-# A test has less time than a user, so fewer runs confirm the schedule. Minimisation is kept: on a busy machine several
-# calls that fail for one cause are found together, and not every run makes all of them.
+# A test has less time than a user, so fewer runs confirm the schedule. Minimisation is kept, because on a busy machine
+# several calls that fail for one cause are found together, and not every run makes all of them.
 sed -i 's/^jobs = 2$/jobs = 4\nconfirm_runs = 4/' rose.toml
 grep -q confirm_runs rose.toml || fail "rose.toml has no line 'jobs = 2'"
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two `rose trace -c` in parallel do not disturb each other: each answers `rose dump` from inside its run. From outside,
-# the last one needs no --control.
+# Two `rose trace -c` in parallel do not disturb each other. Each answers a `rose dump` from inside its run. From
+# outside, the one that was started last needs no --control.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 rose=$(realpath "$rose")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Commands that need no privilege work without it: help, dumps, plans. The others print one message.
+# Commands that need no privilege work without any: help, dumps, plans. The others print one message.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 command -v setpriv >/dev/null || skip "setpriv (util-linux) is missing"
@@ -49,12 +49,12 @@ expect 0 $r diagnose --trace a.bin -c ../rose.toml --plan --json
 json_is '[(c["rank"], c["kind"], c["node"]) for c in j["candidates"]]' "[(1, 'crash', 'n2'), (2, 'syscall', 'n1')]"
 expect 0 $r doctor --json
 json_is 'len(j["capabilities"]) > 5' True
-# A damaged dump is printed up to the damage, then exit 2.
+# A damaged dump is printed up to the damage, and the exit status is 2.
 head -c $(($(stat -c %s a.bin) - 3)) a.bin > cut.bin
 expect 2 $r dump show cut.bin
 says err 'cut.bin'
 expect 2 $r dump show ../events.jsonl
-# Commands that need root print that.
+# Commands that need root say so.
 cat > s.toml <<'TOML'
 version = 1
 name = "s"

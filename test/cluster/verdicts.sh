@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Verdicts and exit codes: a fault that never fires, oracles that cannot decide, bugs without faults.
+# Verdicts and exit codes: a fault that never fires, oracles that cannot decide, and bugs that occur without faults.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
-# config NAME ORACLE [WORKLOAD]: two nodes that each append to a file, ten times a second.
+# config NAME ORACLE [WORKLOAD]: configures two nodes that each append to a file ten times a second.
 config() {
   cat > "$1" <<TOML
 name = "verdicts"
@@ -50,19 +50,19 @@ kind = "crash"
 node = "b"
 TOML
 
-# The fault never fires and the bug does not occur: inconclusive, with the fault and the reason.
+# If the fault never fires and the bug does not occur, the result is inconclusive, and names the fault and the reason.
 expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --json
 json_is 'j["verdict"]' inconclusive
 json_is 'j["faults"][0]["id"], j["faults"][0]["requested"], j["faults"][0]["fired"]' "('unreached', 2, 0)"
 expect 4 "$rose" replay never.toml -c miss.toml --runs 1
 says out unreached
-# How the workload ended is reported, and does not change the verdict.
+# How the workload ended is reported. It does not change the verdict.
 config works-ill.toml '"/bin/true"' /bin/false
 expect 0 "$rose" replay crash.toml -c works-ill.toml --runs 2 --json
 json_is 'j["run_results"][1]["workload"]' 'exited with status 1'
 says err 'the workload exited with status 1 in 2 of 2 runs'
 
-# A workload that did not start its work makes the run inconclusive, and its output is shown.
+# If a workload did not begin its work, the run is inconclusive, and the workload's output is shown.
 config lost.toml '"/bin/false"' /bin/sh
 sed -i 's#\["/bin/sh"\]#["/bin/sh", "-c", "echo looking for it; exec no-such-workload"]#' lost.toml
 expect 4 "$rose" replay crash.toml -c lost.toml --runs 1 --json
@@ -71,10 +71,10 @@ says out no-such-workload
 expect 4 "$rose" trace -c lost.toml -o lost.bin
 says out 'the workload did no work'
 
-# The fault never fires but the bug occurs. The bug occurs without faults then, so the run reproduces nothing.
+# If the fault never fires but the bug occurs, then the bug occurs without faults, so the run reproduces nothing.
 expect 4 "$rose" replay never.toml -c hit.toml --runs 1 --json
 json_is 'j["run_results"][0]["verdict"]' inconclusive
-# An oracle that cannot decide never gives a verdict.
+# An oracle that cannot decide never leads to a verdict.
 for oracle in unsure hang; do
   expect 4 "$rose" replay crash.toml -c $oracle.toml --runs 1 --json
   json_is 'j["reproduced"], j["not_reproduced"], j["inconclusive"]' "(0, 0, 1)"
@@ -94,30 +94,30 @@ json_is 'round(j["rate_upper_bound"], 2)' 0.63
 python3 -c 'import xml.dom.minidom,sys; xml.dom.minidom.parse("junit.xml")' || fail "junit.xml is not XML"
 expect 1 "$rose" replay crash.toml -c hit.toml --runs 2 --expect fixed
 expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --expect fixed
-# A workload's failure is reported, and never decides the verdict.
+# The failure of a workload is reported. It never decides the verdict.
 config false.toml '"/bin/true"' /bin/false
 expect 0 "$rose" replay crash.toml -c false.toml --runs 1
-# A diagnosis with such a workload is useless: this is reported after the run without faults.
+# A diagnosis with such a workload is useless, which is reported after the run without faults.
 echo '{"ts":1763755200000000000,"node":"a","type":"scf","pid":41,"tid":41,"syscall":"openat","errno":"EIO","fd":null,"path":"/srv/a","peer":null}' > one.jsonl
 config useless.toml '"/bin/false"' /bin/false
 printf '[diagnose]\nmax_runs = 1\n' >> useless.toml
 "$rose" diagnose --trace one.jsonl -c useless.toml >out 2>err || true
 says err 'control run without faults: the workload exited with status 1'
-# A node that does not become ready, and a command that does not exist.
+# A node does not become ready, and a command does not exist.
 sed 's#"test", "-s", "a/log"#"false"#; s/10s/300ms/' miss.toml > unready.toml
 expect 4 "$rose" replay crash.toml -c unready.toml --runs 1
 says out 'a'
 sed '0,/"\/bin\/sh"/s//"\/nonexistent\/server"/' miss.toml > nocommand.toml
 expect 2 "$rose" replay crash.toml -c nocommand.toml --runs 1
 says err nonexistent/server
-# Refused before anything starts.
+# This is refused before anything starts.
 sed 's/node = "b"/node = "c"/' crash.toml > badnode.toml
 expect 2 "$rose" replay badnode.toml -c miss.toml
 says err "'c'"
-# trace -c: no fault is planned, the oracle alone decides; the dump is always written.
+# trace -c plans no fault, so the oracle alone decides. The dump is always written.
 cat > until-killed.sh <<'SH'
 #!/bin/sh
-# The workload of a run with an incident must not end before the incident.
+# In a run with an incident, the workload must not end before the incident.
 until [ ! -d "/proc/$(cat "$ROSE_PIDFILE_b")" ] || grep -q '^State:.Z' "/proc/$(cat "$ROSE_PIDFILE_b")/status"; do sleep 0.02; done
 SH
 chmod +x until-killed.sh
@@ -144,7 +144,7 @@ expect 2 "$rose" trace -c miss.toml --incident plain.sh -o dump.bin
 says err "for the file in this folder write './plain.sh'"
 expect 4 "$rose" trace -c miss.toml --incident 'no-such-command' -o lost.bin
 says out 'the incident did no work'
-# An incident named relative to the current folder runs in the run's folder, and its output is reported.
+# An incident whose path is relative to the current folder runs in the run's folder. Its output is reported.
 printf '#!/bin/sh\necho "no such disk in $(basename "$PWD")" >&2\nexit 7\n' > incident.sh
 chmod +x incident.sh
 expect 1 "$rose" trace -c miss.toml --incident './incident.sh now' -o other.bin --json

@@ -1,10 +1,11 @@
-# Sourced after common.bash by the tests of workers: a node that reads three files, a dump in which all three reads
-# failed, one of which is the bug, and a search without workers, in $work/here.
+# Sourced after common.bash by the tests of workers. A node reads three files. In the dump, all three reads failed, and
+# one of these failures is the bug. A search without workers is in $work/here.
 mkdir "$work/cfg" "$work/tmp"
 cd "$work/cfg"
 export TMPDIR=$work/tmp
 
-# The node reads three files repeatedly, and prints which of them it could not read. Only the second is the bug.
+# The node reads three files repeatedly, and prints which of them it could not read. If it cannot read the second one,
+# that is the bug.
 cat > node.sh <<'SH'
 touch broken
 if [ -e "$1/secret.key" ]; then echo "no two" >> broken; fi
@@ -54,7 +55,7 @@ TOML
   done
 } > dump.jsonl
 
-# diagnose NAME [OPTION...]: runs in the background, with its process id in $pid.
+# diagnose NAME [OPTION...]: runs in the background. Its process id is in $pid.
 diagnose() {
   local to=$work/$1
   shift
@@ -70,10 +71,10 @@ ends_with() {
   [ $status -eq "$1" ] || { fail "$2: exit $status instead of $1"; tail -20 "$work/$2.err" >&2; }
 }
 workers() { cat "/proc/$pid/task/"*/children 2>/dev/null | tr ' ' '\n' | grep . || true; }
-# all_gone PID...: have all these processes ended?
+# all_gone PID...: checks that all these processes have ended.
 all_gone() { local one; for one in "$@"; do if kill -0 "$one" 2>/dev/null; then return 1; fi; done; }
 no_folders() { ! ls -d "$work"/tmp/rose-worker-* >/dev/null 2>&1; }
-# The part of the result that must be equal; seconds differ.
+# The part of the result that must be equal. Seconds differ.
 result() {
   python3 - "$work/$1.out" "$work/$1.toml" "$work/$1/record.jsonl" <<'PY'
 import json, sys
@@ -90,7 +91,8 @@ PY
 unclear() { grep '"verdict": *"inconclusive"' "$work/$1/record.jsonl" || true; }
 
 mv secret.key ..
-diagnose here --jobs 1  # parallel runs that disturb each other would be repeated, which happens only without workers
+# runs that disturb each other would be repeated, which can happen only without workers, so make one run at a time
+diagnose here --jobs 1
 ends_with 0 here
 mv ../secret.key .
 grep -q '"\*/two"' "$work/here.toml" || fail "the schedule found is not of the second file"

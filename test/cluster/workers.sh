@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Workers, started by a command, make the runs of a diagnosis: the search is the same with any number of them. Workers
-# that are killed or hang lose no run, and neither they nor an interrupted or killed diagnosis leave anything behind.
+# Workers, which a command starts, make the runs of a diagnosis. The search is the same with any number of workers. If
+# workers are killed or hang, no run is lost. Neither they nor an interrupted or killed diagnosis leave anything behind.
 . "$(dirname "$0")/common.bash"
 . "$here/workers.bash"
 
@@ -13,7 +13,7 @@ ends_with 0 three
 until_true 60 no_folders
 nothing_left "by three workers"
 
-# All workers are killed at once, twice; and all are stopped.
+# All workers are killed at once, twice. Then all are stopped.
 with_workers killed 2
 for at in 2 4; do
   until_true 120 eval "ended || [ \$(runs killed) -ge $at ]"
@@ -47,7 +47,7 @@ ends_with 0 last
 no_folders || fail "a killed worker's folder stays: $(ls -d "$work"/tmp/rose-worker-*)"
 nothing_left "by workers killed at the end"
 
-# After Ctrl-C, and after a kill of the diagnosis, workers end by themselves.
+# After Ctrl-C, and after the diagnosis was killed, workers end by themselves.
 for signal in INT KILL; do
   with_workers cut$signal 2
   until_true 120 eval "ended || [ \$(runs cut$signal) -ge 3 ]"
@@ -60,12 +60,12 @@ for signal in INT KILL; do
   until_true 60 no_folders
   nothing_left "after $signal"
 done
-# Runs that were made before the interruption count.
+# The runs that were made before the interruption count.
 with_workers cutINT 2 --resume
 ends_with 0 cutINT
 [ "$(result cutINT)" = "$(result here)" ] || fail "resumed with workers: the search differs"
 
-# A command that is not a worker, and files that cannot be copied.
+# The command is no worker, or files cannot be copied.
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "echo welcome to lab-7"
 says err "does not speak the protocol of a rose worker, its output is 'welcome to lab-7"
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "/no/such/rose worker"

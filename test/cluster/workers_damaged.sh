@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Workers that return damaged results or none: this is reported, another worker makes the run, and the search finds the
-# same schedule.
+# Workers return damaged results, or none. This is reported, another worker makes the run, and the search finds the same
+# schedule.
 . "$(dirname "$0")/common.bash"
 . "$here/workers.bash"
 
-# A filter between a diagnosis and a worker. For the first worker: `flip` changes one bit of each run it sends, `none`
-# sends an empty trace with a correct digest.
+# A filter between a diagnosis and a worker. For the first worker, `flip` changes one bit of each run that the worker
+# sends, and `none` sends an empty trace with a correct digest.
 cat > "$work/between.py" <<'PY'
 import hashlib, json, struct, subprocess, sys, threading
 how, first = sys.argv[1], sys.argv[2] == "0"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Workers of a real Slurm: the test's own slurmctld and slurmd. A killed worker, a cancelled job and a killed slurmstepd
-# lose no run, and the search is the same as without workers. Also measures how much faster four workers are than one.
-# Only with ROSE_MEASURE=1, because Slurm decides how soon it notices a loss.
+# Workers of a real Slurm, with the test's own slurmctld and slurmd. If a worker is killed, a job is cancelled or
+# slurmstepd is killed, no run is lost. The search is the same as without workers. Also measures how much faster four
+# workers are than one. Runs only with ROSE_MEASURE=1, because Slurm decides how soon it notices a loss.
 . "$(dirname "$0")/common.bash"
 [ "${ROSE_MEASURE:-0}" = 1 ] || skip "takes minutes: ROSE_MEASURE=1 asks for it"
 for program in srun scancel squeue slurmctld slurmd; do
@@ -46,7 +46,7 @@ MpiDefault=none
 NodeName=lab NodeHostname=$host NodeAddr=127.0.0.1 CPUs=16 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO
 CONF
-# Slurm resolves no name if only the loopback interface has an address.
+# If only the loopback interface has an address, Slurm resolves no name.
 if [ -z "$(ip -o addr show scope global)" ]; then
   ip link add slurm0 type veth peer name slurm1
   ip addr add 10.251.77.1/24 dev slurm0
@@ -63,8 +63,8 @@ stop_slurm() {
   kill $slurmd $ctld 2>/dev/null || true
   wait $slurmd $ctld 2>/dev/null || true
 }
-# Children of this test's slurmd: they start in sessions of their own and are reparented, so they are found by their
-# folder.
+# The children of this test's slurmd. They start in their own sessions and get another parent, so they are found by
+# their folder.
 steps() {
   local one
   for one in $(pgrep -x slurmstepd || true); do
@@ -97,9 +97,9 @@ ends_with 0 far
   true; }
 [ "$(grep -c '(slurm) has ended\|(slurm) sent nothing' "$work/far.err")" -ge 3 ] ||
   { fail "the loss of workers is not reported"; tail -20 "$work/far.err" >&2; }
-scancel --user=root  # Slurm learns late that a slurmstepd was killed
+scancel --user=root  # because Slurm notices late that a slurmstepd was killed
 until_true 120 no_folders
-expect 0 "$rose" heal  # removes what killed workers left, if no other worker did that
+expect 0 "$rose" heal  # this removes what killed workers left, unless another worker has done that
 nothing_left "by workers of Slurm"
 
 # For the measurement, runs mostly wait.

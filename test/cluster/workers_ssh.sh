@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Workers on another host, over ssh: the test's own sshd on the loopback interface. The search is the same as without
-# workers; a lost connection costs only time, and nothing is left behind.
+# Workers on another host, over ssh, with the test's own sshd on the loopback interface. The search is the same as
+# without workers. A lost connection costs only time, and nothing is left behind.
 . "$(dirname "$0")/common.bash"
 sshd=/usr/sbin/sshd
 [ -x $sshd ] && command -v ssh >/dev/null || skip "needs openssh-server and openssh-client"
@@ -25,7 +25,7 @@ PasswordAuthentication no
 SetEnv TMPDIR=$TMPDIR ROSE_CGROUP_PARENT=$cgroups PATH=$PATH
 CONF
 echo "[127.0.0.1]:$port $(cat "$work/ssh/host.pub")" > "$work/ssh/known"
-# sshd changes its root to this folder before it authenticates. The folder stays, because another test may use it.
+# Before it authenticates, sshd changes its root to this folder. The folder stays, because another test may use it.
 mkdir -p -m 755 /run/sshd
 $sshd -D -e -f "$work/ssh/config" 2>"$work/ssh/log" &
 sshd_pid=$!
@@ -41,7 +41,7 @@ options="\"-F\", \"none\", \"-p\", \"$port\", \"-i\", \"$work/ssh/key\", \"-o\",
 sed -i "s|^exclude = .*|&\nhosts = [\"127.0.0.1\"]\nworker = \"$rose\"\nengine_options = [$options]|" rose.toml
 
 diagnose far --engine ssh --workers 2
-# The connection is cut on the server's side during a run, so that the worker sees the end of its input.
+# Cut the connection on the server's side during a run, so that the worker sees the end of its input.
 until_true 120 eval "ended || [ \$(runs far) -ge 3 ]"
 if ended; then fail "the diagnosis ended after $(runs far) runs"; fi
 sessions=$(pgrep -P $sshd_pid || true)
@@ -54,7 +54,7 @@ grep -q '(127.0.0.1) has ended' "$work/far.err" || fail "the lost connection is 
 until_true 60 no_folders
 nothing_left "by workers over ssh"
 
-# No server answers: reported soon, with ssh's own message.
+# If no server answers, this is reported soon, with ssh's own message.
 sed -i 's|"-p", "[0-9]*"|"-p", "1"|' rose.toml
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine ssh
 says err 'no worker is left to make runs: worker .* \(127.0.0.1\) has ended: ssh: connect to host 127.0.0.1 port 1: Connection refused'

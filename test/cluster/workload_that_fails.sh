@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A workload that failed did no work: trace reports that, instead of reporting that the bug is absent.
+# If a workload failed, it did no work, so trace reports this instead of reporting that the bug is absent.
 . "$(dirname "$0")/common.bash"
 export TMPDIR=$work
 cd "$work"
@@ -23,7 +23,7 @@ configuration 'echo cannot connect; exit 1'
 expect 4 "$rose" trace -c rose.toml -o dump.bin
 says out 'inconclusive: the workload did no work: it exited with status 1'
 says err 'cannot connect'
-# With an incident, the incident may be the reason for its failure.
+# If there is an incident, it may be the reason why the workload failed.
 expect 4 "$rose" trace -c rose.toml --incident 'sleep 2' -o dump.bin --quiet
 says err 'warning: the workload exited with status 1'
 configuration 'sleep 1.5; exit 1'
@@ -33,7 +33,7 @@ configuration 'exit 0'
 expect 1 "$rose" trace -c rose.toml -o dump.bin --keep
 says err "kept in $work/rose-runs"
 
-# A failing run is not learnt as normal without a warning: the reasons and the last output are printed.
+# A failing run is not learnt as normal without a warning. The reasons and the last output are printed.
 configuration 'echo cannot connect; exit 1'
 sed -i 's/^command = \["false"\]/command = ["sh", "-c", "echo who knows; exit 3"]/' rose.toml
 expect 0 "$rose" profile -c rose.toml
@@ -59,7 +59,7 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "reported more than once: $(cat err)"
 done
 
-# A word of a command names a file beside the configuration, although only the first word is looked up there.
+# A word of a command is the name of a file beside the configuration, but only the first word is looked up there.
 mkdir bin
 echo 'exit 1' > bin/script
 configuration 'exit 0'
@@ -71,7 +71,7 @@ sed -i 's/^command = \["false"\]/command = ["sh", "bin\/script"]/' rose.toml
 expect 4 "$rose" trace -c rose.toml -o dump.bin
 says err "'bin/script' names no file in "
 
-# A workload that always fails cannot prove a fix.
+# A workload that always fails cannot prove that a bug is fixed.
 rm -f profile.json
 configuration 'exit 1'
 printf 'version = 1\n[[fault]]\nid = "k"\nkind = "crash"\nnode = "n1"\n' > s.toml
@@ -80,7 +80,7 @@ says out 'inconclusive: .*the workload did no work: it exited with status 1 and 
 configuration 'exit 0'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 2 --expect fixed
 ! grep -q 'workload failed' err || fail "a working workload is reported as doubtful"
-# Functions that cannot be looked up: the message names the node.
+# If functions cannot be looked up, the message names the node.
 sed -i 's/^command = \["sleep", "1000"\]/&\nfunctions = ["f"]\nbinary = "nowhere"/' rose.toml
 expect 2 "$rose" profile -c rose.toml
 says err 'node n1: its functions: .*nowhere: No such file'

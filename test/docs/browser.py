@@ -38,7 +38,7 @@ def near(a, b, within=1.0):
     return abs(a - b) <= within
 
 
-# Helpers that the page's own script does not contain.
+# Helper functions that the page's own script does not contain.
 PROBE = """
 window.probe = {
   chart: i => document.querySelectorAll('svg.tl')[i],
@@ -100,7 +100,7 @@ def check_zoom(browser):
     charts = browser.js("document.querySelectorAll('svg.tl').length")
     whole_ticks, whole_marks = browser.js("probe.ticks(0)"), browser.js("probe.marks(0)")
     check(4 <= len(whole_ticks) <= 14, f"{len(whole_ticks)} ticks on the whole axis")
-    # Dragging over half of the plot selects half of the time, in every chart.
+    # If half of the plot is selected by dragging, every chart shows half of the time.
     x, y, width, height = browser.js("probe.view(probe.chart(0))")
     unit = width / 1200
     browser.drag(x + (150 + 260) * unit, y + height / 2, x + (150 + 780) * unit)
@@ -111,7 +111,7 @@ def check_zoom(browser):
     span = lambda t: float(re.sub(r"[^\d.-]", "", t[-1])) - float(re.sub(r"[^\d.-]", "", t[0]))
     check(span(ticks) < 0.75 * span(whole_ticks),
           f"half of the plot shows {ticks[0]} to {ticks[-1]} of {whole_ticks[0]} to {whole_ticks[-1]}")
-    # Nothing is drawn over the lanes' names.
+    # Nothing is drawn over the names of the lanes.
     outside = browser.js("""[...probe.chart(0).querySelectorAll('.z use, .z rect')].filter(e => {
         const c = probe.chart(0).getBoundingClientRect(), b = e.getBoundingClientRect(), s = getComputedStyle(e);
         return s.display !== 'none' && document.elementFromPoint(Math.max(c.x, b.x) + 1, b.y + b.height / 2) === e && b.x + 1 < c.x + 130 * c.width / 1200; }).length""")
@@ -123,7 +123,7 @@ def check_zoom(browser):
         if not (near(float(a), float(b), .02) and shown == now and near(float(w or 0), float(v or 0), .02)):
             fail(f"All does not give back a {tag} at {a}, but {b}")
             break
-    # Buttons and the wheel.
+    # The buttons and the wheel zoom.
     for action, opposite in (("in", "out"), ("in", "reset")):
         browser.js(f"document.querySelector('[data-do={action}]').click()")
         browser.settle()
@@ -140,7 +140,7 @@ def check_zoom(browser):
     browser.mouse("mousePressed", x + width / 2, y + height / 2, button="left", buttons=1, clickCount=2)
     browser.mouse("mouseReleased", x + width / 2, y + height / 2, button="left", clickCount=2)
     browser.settle()
-    # Zooms in to the limit of a double's precision, and back.
+    # Zoom in to the limit of a double's precision, and back.
     for _ in range(20):
         browser.js("document.querySelector('[data-do=in]').click()")
     browser.settle()
@@ -173,7 +173,7 @@ def check_details(browser):
           "the tip stays when the mouse has gone")
     check(browser.js("probe.words(0)") == tip, "the words go with the mouse")
     check(browser.js("document.querySelectorAll('.z title').length") == 0, "the browser's own tip would show too")
-    # The legend hides a kind, and shows it again.
+    # The legend hides the marks of a kind, and shows them again.
     for kind in ("ps", "sys", "scf"):
         if not browser.js(f"!!document.querySelector('.tl .z .{kind}')"):
             continue
@@ -207,7 +207,7 @@ def check_keys(browser):
     check(browser.js("probe.ticks(0)") != ticks, "+ does not zoom")
     for _ in range(6):
         browser.key("+", "+")
-    # The next mark is brought into view.
+    # The next mark is scrolled into view.
     for _ in range(3):
         browser.key("ArrowRight")
     inside = browser.js("""(() => { const c = probe.chart(0).getBoundingClientRect(), m = document.querySelector('.chosen'), b = m ? m.getBoundingClientRect() : new DOMRect();
@@ -215,7 +215,7 @@ def check_keys(browser):
     check(inside, "the chosen mark is not in view")
     browser.key("0", "0")
     check(browser.js("probe.ticks(0)") == ticks, "0 does not show all")
-    # Everything that can be done with the mouse can be reached by keyboard.
+    # Everything that can be done with the mouse can be done with the keyboard.
     browser.js("document.activeElement.blur()")
     reached = set()
     for _ in range(60):
@@ -234,7 +234,7 @@ def check_sizes(browser, name):
         wide = browser.js("[...document.querySelectorAll('svg.tl')].map(s => s.getBoundingClientRect().right - "
                           "innerWidth).filter(o => o > 0).length")
         check(wide == 0, f"at {width} px a chart goes beyond the window")
-        # Labels do not overlap and stay inside the chart.
+        # Labels do not overlap, and stay inside the chart.
         cut = browser.js("""[...document.querySelectorAll('.tl .fault text')].filter(t => { const c = t.closest('svg').getBoundingClientRect(), b = t.getBoundingClientRect();
             return b.width > 0 && getComputedStyle(t).display !== 'none' && (b.right > c.right + 2 || b.left < c.left - 2); }).map(t => t.textContent)""")
         check(not cut, f"at {width} px these labels are cut off: {cut}")
@@ -262,7 +262,7 @@ def check_colours(browser):
         check(not bad, f"{scheme}: too little contrast: {bad[:4]}")
         picture(browser, scheme)
     check(grounds["light"] != grounds["dark"], "dark is as light")
-    # Printing uses light colours, even if the reader prefers a dark scheme.
+    # Printed pages use light colours, even if the reader prefers a dark scheme.
     browser.media("print", prefers_color_scheme="dark")
     check(browser.js("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)",
           "a dark page would be printed")
@@ -295,7 +295,7 @@ def check_print(browser, work):
 def check_without_script(browser, page, charts):
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     browser.open(page)
-    # Expressions of the debugger are evaluated nevertheless.
+    # The debugger still evaluates expressions.
     check(browser.js("document.querySelectorAll('svg.tl .z title').length") > 0, "without script marks have no words")
     check(browser.js("document.querySelectorAll('svg.tl .axis text').length") >= 4 * charts,
           "without script there is no axis")
@@ -323,7 +323,7 @@ def check_page(browser, page, charts, work):
     quiet(browser, page)
 
 
-# A dump whose names contain markup and scripts.
+# A dump in which names contain markup and scripts.
 HOSTILE = """{"meta":{"version":1,"node":"n1","window":1000,"lost":0,"workload_ts":1763755200000000000}}
 {"ts":1763755200123456789,"node":"n1","type":"scf","pid":41,"tid":44,"syscall":"openat","errno":"ENOSPC","fd":null,"path":"/x/<img src=http://example.org/a onerror=console.error(1)>","peer":null}
 {"ts":1763755201123456789,"node":"<script>console.error(2)</script>","type":"ps","pid":42,"state":"crashed","signal":"SIGKILL","exit_code":null,"duration_ms":null,"planned":false}
@@ -366,7 +366,7 @@ def take_picture(report, png):
         browser.size(1180, 900)
         browser.media(prefers_color_scheme="light")
         browser.open(report)
-        # The picture includes the chart's heading.
+        # The picture also contains the heading of the chart.
         x, y, width, height = browser.js(
             """(() => { const charts = document.querySelectorAll('.chart'), last = charts[charts.length - 1];
             const a = last.previousElementSibling.getBoundingClientRect(), b = last.getBoundingClientRect();

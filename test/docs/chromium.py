@@ -26,8 +26,8 @@ class Browser:
         self.home = tempfile.mkdtemp(prefix="rosetest-chromium-")
         to_child, self.to = os.pipe()
         self.back, from_child = os.pipe()
-        # The browser reads commands from descriptor 3 and writes answers to 4; the pipes' own ends must not use these
-        # numbers.
+        # The browser reads commands from descriptor 3 and writes answers to descriptor 4, so the pipes' own ends must
+        # not have these numbers.
         high = [fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (to_child, from_child)]
         os.close(to_child)
         os.close(from_child)
@@ -198,7 +198,7 @@ class Browser:
         os.close(self.to)
         os.close(self.back)
         self.log.close()
-        # Its helpers may still be writing there while they end.
+        # While the browser's helper processes end, they may still be writing to this folder.
         deadline = time.monotonic() + 20
         while os.path.exists(self.home) and time.monotonic() < deadline:
             shutil.rmtree(self.home, ignore_errors=True)

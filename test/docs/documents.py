@@ -119,12 +119,12 @@ def check_commands():
 
 # --- commands that documents show are run
 
-# Documents whose blocks a test runs literally.
+# Documents whose blocks a test runs literally, and the test.
 WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/own_system.sh"}
-# Commands that are neither rose's nor scripts of the project: the test that runs them, and how they begin.
+# Commands that neither belong to rose nor are scripts of the project: the test that runs them, and how they begin.
 OTHERS = {
     "cpack -G DEB": ("package", "cpack -G DEB -B"),
-    "apt install": ("package", "dpkg-deb -x"),  # the test unpacks the package and runs its program
+    "apt install": ("package", "dpkg-deb -x"),  # the test unpacks the package and runs the program in it
     "systemctl enable": ("package", "rose-trace@"),
     "JAVA_TOOL_OPTIONS=": ("cluster/jvm.sh", "JAVA_TOOL_OPTIONS"),
 }
@@ -337,7 +337,7 @@ def check_keys():
         compare(documented, kind, keys - common, schedule)
     compare(documented, "Roles",
             known("schedule", '[[role]]\nname = "r"\nfunction = "f"\nzzz = 1\n' + FAULT.format(kind="crash")), schedule)
-    # Keys that narrow a call are documented with syscall faults.
+    # Keys that select calls are documented with the syscall faults.
     condition = known("schedule", FAULT.format(kind="crash") + "when = [ { zzz = 1 } ]\n")
     narrow = known("schedule",
                    FAULT.format(kind="crash") + 'before = { syscall = "read", zzz = 1 }\n') - {"syscall", "count"}

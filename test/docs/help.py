@@ -50,14 +50,14 @@ def check_help():
             line = line.strip().split(" | ")[0].split(" > ")[0]
             if line.startswith("rose ") and (problem := table.problem(shlex.split(line)[1:])):
                 fail(f"{name} --help has the example '{line}': {problem}")
-        # The version changes with each release, but the help text should not.
+        # The version changes with each release, but the stored help text should not.
         file = golden / f"{name}.txt"
         if os.environ.get("ROSE_REFRESH_GOLDEN") == "1":
             golden.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         if not file.exists() or file.read_text() != text:
             fail(f"{name} --help is not what {file} has; ROSE_REFRESH_GOLDEN=1 refreshes it")
-    # Defaults are the program's, not the values given on this command line.
+    # The defaults in the help are those of the program, not the values given on this command line.
     if run(rose, "profile", "-c", "mine.toml", "--runs", "7", "--help").stdout != run(rose, "profile", "--help").stdout:
         fail("'rose profile -c mine.toml --help' differs from 'rose profile --help'")
     for file in golden.glob("*.txt"):
@@ -69,7 +69,7 @@ def check_man(work):
     folder = work / "man1"
     if (made := run(rose, "help", "--man", folder)).returncode:
         fail(f"rose help --man: {made.stderr}")
-    # File names are bytes, JSON is text: bytes that are not UTF-8 are replaced.
+    # A file name consists of bytes, whereas JSON is text, so bytes that are not UTF-8 are replaced.
     made = run(rose, "help", "--man", os.fsencode(work) + b"/no\xffutf8", "--json")
     if made.returncode or json.loads(made.stdout)["folder"] != f"{work}/no\ufffdutf8":
         fail(f"rose help --man with a folder's name that is no UTF-8: exit {made.returncode}, "
@@ -92,7 +92,7 @@ def check_man(work):
                 fail(f"man --warnings {page.name}: {said.stderr}")
     if not linted:
         skips.append("neither mandoc nor man is installed: the man pages were not checked")
-    # Every option is documented, and the page refers to the other pages.
+    # Every option is documented, and each page refers to the other pages.
     for command, told in table.commands.items():
         text = (folder / f"rose-{command.replace(' ', '-')}.1").read_text().replace("\\-", "-")
         for option in told["options"]:
@@ -137,7 +137,7 @@ class Terminal:
         os.waitpid(self.pid, 0)
 
 
-# The typed text, and what must then be on the line or among the candidates.
+# The text that is typed, and what must then be on the line or among the candidates.
 COMPLETIONS = [
     ("rose diag", ["diagnose"]),
     ("rose dump sh", ["show"]),
@@ -186,7 +186,7 @@ def check_keys(shell, terminal, clear):
         for whole in wanted:
             missing = whole.split(",")[-1].split("/")[-1][len(last) :]
             terminal.keys(typed + "\t")
-            # The echo of the typed text, then the inserted text.
+            # First the typed text is echoed, then the inserted text appears.
             if not terminal.until(re.escape(typed) + ".*?" + re.escape(missing)):
                 fail(f"{shell}: '{typed}' and TAB do not make '{whole}'; on the screen: {terminal.seen[-300:]!r}")
                 return
@@ -204,7 +204,8 @@ def check_bash(work):
                   "source ./rose.bash; PS1=REA''DY; PS1='READY> '\n")
     if terminal.until("READY> "):
         check_keys("bash", terminal, "\x15\n")
-        # Several candidates are listed; commands and options of the wrong command are not among them.
+        # If there are several candidates, they are listed. Commands, and options of another command, are not among
+        # them.
         terminal.keys("rose dump \t")
         if not (listed := terminal.until(
             "import.*?show.*?READY> ")) or "--" in listed.group() or "merge" not in listed.group():

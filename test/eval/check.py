@@ -245,13 +245,13 @@ def check_fit():
     except ImportError:
         print("SKIPPED: python3-numpy is missing: the fit is not tested")
         return
-    # In ten systems the candidate with the larger x is the cause; y carries no information.
+    # In ten systems, the candidate with the larger x is the cause; y contains no information.
     choices = []
     for system in range(10):
         candidates = [{"features": {"x": float(i == system % 4), "y": float((i * 7 + system) % 5)}} for i in range(4)]
         choices.append(fit.Choice(f"s{system}", candidates, [[system % 4]]))
-    # A weight keeps its sign, whatever the cases show; a weight without any evidence, or without a sign, keeps its
-    # prior value.
+    # A weight keeps its sign, whatever the cases show. A weight keeps its prior value if there is no evidence for it,
+    # or if it has no sign.
     known = [
         {"name": "x", "sign": 1, "prior": 0.5},
         {"name": "against", "sign": -1, "prior": -0.5},

@@ -5,8 +5,9 @@ The weights are those that rose uses: each keeps its sign, and the penalty pulls
 argument (features.def). A weight without a sign stays as it was set."""
 import numpy
 
-STEPS = 60  # of Newton's method, at most; few suffice, as the penalised likelihood is smooth and nearly concave
-ENOUGH = 1e-6  # the method ends with a step that is shorter than this
+# at most this many steps of Newton's method; few suffice, because the penalised likelihood is smooth and nearly concave
+STEPS = 60
+ENOUGH = 1e-6  # the method ends when a step is shorter than this
 
 
 class Choice:

@@ -15,8 +15,8 @@ import sys
 from pathlib import Path
 
 OUT = Path(__file__).resolve().parent.parent.parent / "src/knowledge/verbs.toml"
-LEAST = 0.02  # share of units; rarer words are left out
-MOST_CLASSES = 150  # in one call of javap
+LEAST = 0.02  # share of the units of libraries; rarer words are left out
+MOST_CLASSES = 150  # classes in one call of javap
 
 
 def first_word(name):

@@ -7,12 +7,12 @@ import math
 import random
 import re
 
-WINDOWS = 4  # for each case
-MOST = 40  # occurrences of the same event in a window
-FOLDERS = 4  # of a path, by which events count as the same
+WINDOWS = 4  # number of windows for each case
+MOST = 40  # most occurrences of the same event in a window
+FOLDERS = 4  # events count as the same if this many folders of their paths are equal
 SECOND = 1_000_000_000
-LATEST = 1200  # seconds after the incident's dump
-PIDS = 100_000  # added to the process ids of each further window
+LATEST = 1200  # latest end, in seconds after the incident's dump
+PIDS = 100_000  # this is added to the process ids of each further window
 
 
 def read_lines(text):

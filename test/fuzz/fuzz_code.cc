@@ -1,4 +1,4 @@
-// Programs from untrusted files: no bytes may lead the reader of functions' code outside of the file.
+// Programs from untrusted files. No bytes may make the reader of functions' code read outside the file.
 #include <sys/mman.h>
 #include <unistd.h>
 

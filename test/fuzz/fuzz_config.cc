@@ -1,4 +1,4 @@
-// rose.toml: no input may crash the reader, and every refusal gives a position.
+// rose.toml: no input may crash the reader, and every refusal must give a position.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

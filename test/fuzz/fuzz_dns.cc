@@ -1,4 +1,4 @@
-// The name server of a run's containers: no packet may crash it, and an answer belongs to its query.
+// The name server of a run's containers: no packet may crash it, and an answer must belong to its query.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view packet(reinterpret_cast<const char*>(data), size);
   const std::string answer = rose::deploy::dns_answer(packet, kNames);
   if (answer.empty()) return 0;
-  // The answer has the query's identification, is marked as an answer, and fits into a datagram.
+  // The answer must have the query's identification, be marked as an answer, and fit into a datagram.
   if (answer.size() < 12 || answer.size() > 1232 || answer.substr(0, 2) != packet.substr(0, 2) ||
       (answer[2] & 0x80) == 0)
     std::abort();

@@ -50,7 +50,7 @@ void manifest(std::string_view text) {
                     Host()));
 }
 
-// Drafts a process from a command line, one word per line, and from settings after the first empty line.
+// Drafts a process from a command line, with one word on each line, and from settings after the first empty line.
 void command(std::string_view text) {
   const std::size_t gap = text.find("\n\n");
   std::string line(text.substr(0, gap));
@@ -75,7 +75,7 @@ void command(std::string_view text) {
     seen[0].settings.push_back(read_settings("/etc/kv.conf", text.substr(gap + 2), {"localhost"}));
   for (std::size_t i = 1; i < words.words.size() && i < 50; ++i)
     seen[1].main.env.emplace_back(words.words[i], words.words[i - 1]);
-  // A password must not appear in the draft, whatever surrounds it.
+  // The draft must not contain a password, whatever surrounds the password in the input.
   const bool odd = std::string_view(text).find(kSecret.substr(0, 7)) != std::string_view::npos;
   if (!odd) seen[1].main.env.emplace_back("KV_PASSWORD", kSecret);
   Host host;

@@ -1,4 +1,4 @@
-// Dumps: no bytes may crash the reader; what it accepts is valid, survives both file forms and can be shown.
+// Dumps: no bytes may crash the reader. What it accepts must be valid, survive both file forms, and be showable.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

@@ -1,5 +1,5 @@
-// Go's function table from untrusted programs: no bytes may lead the reader outside of the table, or make it return
-// more than the table holds.
+// Go's function table from untrusted programs: no bytes may make the reader read outside the table, or return more than
+// the table contains.
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (!with_sources && !function.source.empty()) std::abort();
       texts += function.name.size() + function.source.size();
     }
-    // All entries may refer to the same text: the total length is limited nevertheless.
+    // All entries may refer to the same text. Nevertheless, the total length must be limited.
     if (texts > size * 8 + 3 * 65536) std::abort();
   }
   return 0;

@@ -1,5 +1,5 @@
-// JSON Lines: no text may crash the reader, every refusal names a line, and what is accepted survives
-// being written and read.
+// JSON Lines: no text may crash the reader, every refusal must name a line, and what is accepted must survive being
+// written and read.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

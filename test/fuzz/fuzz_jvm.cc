@@ -1,4 +1,5 @@
-// Data from untrusted JVMs: the agent's state file, a method's code, names. No input may crash their readers.
+// Data from untrusted JVMs: the agent's state file, the code of a method, names. No input may crash the readers of
+// these.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -31,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)rose::jvm::begins_at(code, size / 2);
 
-  // The first half is read as a constant pool, the rest as code.
+  // Read the first half as a constant pool, and the rest as code.
   const rose::jvm::ConstantPool pool(code.first(size / 2), size);
   for (const auto& site : rose::jvm::call_sites(code.subspan(size / 2), pool)) {
     if (site.offset >= size) std::abort();
@@ -44,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t half = part.size() / 2;
   const rose::jvm::NamePattern pattern(part.substr(0, half));
   const rose::jvm::Method method{part.substr(half), "m", part.substr(half), "X.java", 0};
-  // The fast check must never exclude what the full check accepts.
+  // The fast check must never exclude a method that the full check accepts.
   if (pattern.matches(method) && !pattern.may_be_in(method.class_name)) std::abort();
   (void)rose::jvm::looks_like_java(part);
   (void)rose::jvm::parameters_of(part);

@@ -1,4 +1,4 @@
-// Runs kept for `rose explain`: no content may crash the reader, and what it accepts can be explained.
+// Runs that `rose explain` keeps: no content may crash the reader, and it must be possible to explain what it accepts.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -9,8 +9,8 @@ using namespace rose;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  // The input is read once as a file, and once as the content of a compressed file, because random changes to a
-  // compressed file would hardly ever leave it valid.
+  // Read the input once as a file, and once as the content of a compressed file, because a compressed file would hardly
+  // ever be valid after random changes.
   (void)explain::unpack(bytes, "x");
   (void)explain::unpack_plain(bytes, "x", 1);
   auto kept = explain::unpack_plain(bytes, "x");

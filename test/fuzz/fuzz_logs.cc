@@ -1,5 +1,5 @@
-// Logs: no content may crash the reader, what it keeps stays within its bounds, and its description of the file is one
-// line.
+// Logs: no content may crash the reader, what it keeps must stay within its bounds, and its description of the file
+// must be one line.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -28,7 +28,7 @@ void check(const std::vector<StackTrace>& traces) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   Templates kinds;
-  // Some inputs are read with a pattern of rose.toml.
+  // Read some inputs with a pattern of rose.toml.
   ReadOptions options;
   if (size % 4 == 3)
     options.custom.push_back({"*", R"(^(?P<time>[^|]*)\|(?:(?P<level>\w+)\|)?(?P<message>.*)$)",
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)kinds.text(message.kind);
     check(read_traces(logs.text(message)));
   }
-  // Reads the same input as a file with lines of several nodes.
+  // Read the same input as a file with lines of several nodes.
   ReadOptions several;
   several.node_of = [](std::string_view host) {
     return host.size() % 3 == 0 ? std::string() : "n" + std::to_string(host.size() % 40);

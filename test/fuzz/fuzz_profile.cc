@@ -1,4 +1,4 @@
-// profile.json: no text may crash the reader, and what it accepts survives being written and read.
+// profile.json: no text may crash the reader, and what it accepts must survive being written and read.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// schedule.toml: no input may crash the reader, and what it accepts survives being written and read.
+// schedule.toml: no input may crash the reader, and what it accepts must survive being written and read.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,4 +1,5 @@
-// Stack traces of logs: no content may crash the reader, and every frame it returns has a possible name and line.
+// Stack traces in logs: no content may crash the reader, and every frame that it returns must have a possible name and
+// line.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

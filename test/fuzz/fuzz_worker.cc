@@ -1,5 +1,5 @@
-// Messages between diagnosis and workers: no bytes may crash the reader or lead it out of a folder, and accepted
-// messages survive being sent on.
+// Messages between a diagnosis and its workers: no bytes may crash the reader, or make it write outside a folder, and
+// accepted messages must survive being sent on.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -15,7 +15,7 @@ namespace {
 
 namespace engine = rose::engine;
 
-// Digests would keep a fuzzer from reaching the code behind them, so each frame gets a correct digest.
+// Digests would keep a fuzzer from reaching the code after their check, so each frame gets a correct digest.
 std::string with_digests(std::string_view bytes) {
   std::string all;
   while (bytes.size() >= 12) {

@@ -1,7 +1,6 @@
-// Dumps without checksums and compression, which would keep a fuzzer from ever reaching the code behind them. The dump
-// fuzzer therefore also reads "recipes": uncompressed blocks, which are then given correct checksums and sizes. A
-// recipe is a list of blocks: a letter (M, S, E or D), u32 items, u32 length, bytes. For a dump of version 1, it begins
-// with '1'.
+// Checksums and compression would keep a fuzzer from ever reaching the code after them. The dump fuzzer therefore also
+// reads "recipes": uncompressed blocks, which then get correct checksums and sizes. A recipe is a list of blocks, each
+// with a letter (M, S, E or D), u32 items, u32 length, bytes. A recipe for a dump of version 1 begins with '1'.
 #pragma once
 
 #include <zlib.h>
@@ -43,7 +42,7 @@ inline std::string cook(std::string_view recipe) {
     recipe.remove_prefix(9 + length);
     uLongf size = ::compressBound(raw.size());
     std::string packed(size, '\0');
-    // Stored without compression, so that the fuzzer spends its time in the reader.
+    // Store the bytes without compression, so that the fuzzer spends its time in the reader.
     if (::compress2(reinterpret_cast<Bytef*>(packed.data()), &size, reinterpret_cast<const Bytef*>(raw.data()),
                     raw.size(), 0) != Z_OK)
       return dump;

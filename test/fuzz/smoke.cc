@@ -1,4 +1,4 @@
-// Runs every fuzz target over mutated valid inputs, which are the same in each test run; this takes a second or two.
+// Runs every fuzz target on mutated valid inputs, which are the same in each test run. This takes a second or two.
 //
 //   fuzz_smoke [TARGET...]           runs the targets
 //   fuzz_smoke --seeds FOLDER        writes the valid inputs to FOLDER/TARGET/, from which libFuzzer starts
@@ -70,7 +70,7 @@ std::string slurp(const std::filesystem::path& path) {
   return content.str();
 }
 
-// The project's example files with this name. They are valid, because otherwise their own tests would fail.
+// The example files of the project with this name. They are valid, because otherwise their own tests would fail.
 Seeds example_files(const std::string& name) {
   Seeds seeds;
   for (const char* folder : {"configs", "examples", "test/golden"}) {
@@ -79,7 +79,7 @@ Seeds example_files(const std::string& name) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root))
       if (entry.path().filename() == name) seeds.push_back(slurp(entry.path()));
   }
-  std::sort(seeds.begin(), seeds.end());  // directories come in no particular order
+  std::sort(seeds.begin(), seeds.end());  // because directories have no particular order
   return seeds;
 }
 
@@ -111,7 +111,7 @@ Seeds config_seeds() {
   return seeds;
 }
 
-// The input of each reader in fuzz_draft.cc, after its letter.
+// An input for each reader in fuzz_draft.cc, after the letter of the reader.
 Seeds draft_seeds() {
   return {
       "yservices:\n  db: &x { image: \"redis:${TAG:-7}\", ports: [\"127.0.0.1:80:80\", {target: 5, published: \"6\"}], "
@@ -160,7 +160,7 @@ Seeds dump_seeds() {
     if (!dump) std::abort();
     seeds.push_back(*dump);
     seeds.push_back(rose::fuzz::recipe_of(*dump));
-    // A recipe that does not reproduce the dump would test nothing.
+    // If a recipe did not reproduce the dump, it would test nothing.
     const auto cooked = rose::trace::parse_dump(std::as_bytes(std::span(*dump)), "x");
     const std::string again = rose::fuzz::cook(seeds.back());
     const auto read = rose::trace::parse_dump(std::as_bytes(std::span(again)), "x");
@@ -198,14 +198,14 @@ Seeds jvm_seeds() {
     ++head.used;
   }
   std::memcpy(state.data(), &head, sizeof head);
-  // A table of jumps as code; and, in other seeds, names.
+  // A table of jumps, as code. Other seeds contain names.
   const unsigned char code[] = {0x1a, 0xaa, 0, 0, 0, 0, 0, 9, 0,    0,    0,    0,    0, 0, 0,   1,
                                 0,    0,    0, 3, 0, 0, 0, 7, 0x9d, 0xff, 0xfe, 0xb8, 0, 1, 0xb1};
   return {state, std::string(reinterpret_cast<const char*>(code), sizeof code), "*Learner.m(long,org.x.Learner$A",
           "A.<init>(List<String> x)org.x.Outer$A"};
 }
 
-// A few runs, packed and unpacked.
+// A few runs, both packed and unpacked.
 Seeds kept_seeds() {
   script::Case one;
   one.input.schedule.name = "kv";
@@ -315,7 +315,7 @@ Seeds worker_seeds() {
           rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
 }
 
-// Recordings from the library: half full, and wrapped around.
+// Recordings that the library made: one half full, one wrapped around.
 Seeds rr_seeds() {
   Seeds seeds;
   std::string folder = std::filesystem::temp_directory_path() / "rose-fuzz-XXXXXX";
@@ -333,7 +333,7 @@ Seeds rr_seeds() {
     std::ifstream file(folder + "/r", std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     for (const char how : {'S', '-'}) seeds.push_back(how + bytes);
-    // Changes should hit records, not the zeros after them.
+    // Mutations should hit records, and not the zeros after them.
     if (records < 100) seeds.push_back('S' + bytes.substr(0, 5000));
     std::filesystem::remove(folder + "/r");
   }
@@ -349,7 +349,7 @@ std::string dns_query(std::initializer_list<std::string_view> labels, char type)
   return query + "\0\0"s + type + "\0\1"s;
 }
 
-// Queries for known names, for an unknown one, and for the name of an address.
+// Queries for known names, for an unknown name, and for the name of an address.
 Seeds dns_seeds() {
   return {dns_query({"alpha"}, 1), dns_query({"db", "shop"}, '\xff'), dns_query({"example", "org"}, 28),
           dns_query({"1", "0", "77", "10", "in-addr", "arpa"}, 12)};
@@ -400,7 +400,7 @@ std::string mutated(std::mt19937_64& rng, const Seeds& seeds) {
         break;
       }
       default: {
-        // Numbers at the limits of arithmetic.
+        // Numbers at which arithmetic reaches its limits.
         static const std::uint64_t values[] = {0,
                                                1,
                                                0x7f,
@@ -435,7 +435,7 @@ int smoke(const Target& target) {
   std::string name = kept.string();
   const int fd = ::mkstemp(name.data());
   if (fd < 0) return 1;
-  // The current input is kept in a file, so that it still exists after it has killed the target.
+  // The current input is kept in a file, so that it still exists if it kills the target.
   std::FILE* file = ::fdopen(fd, "w");
   std::printf("%s: %zu seeds, %d rounds; an input that kills it is in %s\n", target.name, seeds.size(), target.rounds,
               name.c_str());

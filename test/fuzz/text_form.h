@@ -1,4 +1,4 @@
-// A trace in its text form, as one string.
+// The text form of a trace, as one string.
 #pragma once
 
 #include <string>

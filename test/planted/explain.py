@@ -96,7 +96,7 @@ def stack_is_right(stacks, arrives):
     first."""
     fired = {s["fault"] for s in stacks}
     wanted = {fault: functions for fault, functions in arrives.items() if fault in fired}
-    if not wanted:  # alternatives: one of them fires
+    if not wanted:  # the faults are alternatives, and one of them fires
         return False
 
     def has(frames, functions):
@@ -232,7 +232,7 @@ def write_readme(folder):
     beside = (folder / "README.md").with_suffix(".md.new")
     beside.write_text(text)
     beside.rename(folder / "README.md")
-    # The table of measure.py contains the ranks, too, so it is refreshed.
+    # The table of measure.py also contains the ranks, so refresh it.
     subprocess.run([HERE / "measure.py", "--folder", folder, "--kind", "bugs" if folder == BUGS else "planted",
                     "--only-table"],
                    check=True, stdout=subprocess.DEVNULL)

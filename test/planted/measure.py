@@ -27,13 +27,13 @@ from noise import STRENGTHS, add_noise
 BEGIN, END = "<!-- figures: begin (written by run-all) -->", "<!-- figures: end -->"
 TRACE_TRIES = 3
 CONTROL_RUNS = 10
-SOLVED_SHARE = 0.8   # of the rate that the correct schedule attains
-# Seconds after which a command is stopped.
+SOLVED_SHARE = 0.8   # least share of the rate that the correct schedule attains
+# The number of seconds after which a command is stopped.
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800,
           "control": 1800,
           "fixed": 1800, "blind": 600}
-PACKED_FROM = 4096     # kept logs of at least so many bytes are compressed
-PATIENCE = 90        # time to clean up after a request to stop
+PACKED_FROM = 4096     # a kept log of at least so many bytes is compressed
+PATIENCE = 90        # seconds that a command has for its cleanup after a request to stop
 INSTALL_SKIPS = 77
 
 
@@ -63,7 +63,7 @@ class Commands:
     def __init__(self, work):
         self.work = work
         self.count = 0
-        # Kept runs are placed in the work folder, so that they are removed together with it.
+        # Put kept runs into the work folder, so that they are removed together with it.
         self.environment = {**os.environ, "TMPDIR": str(work)}
 
     def stop(self, process):
@@ -158,7 +158,7 @@ def blind_schedule(found, nodes, workload_seconds, rng):
             groups[f"\0{fault['id']}"] = [fault]
     for alternatives in groups.values():
         fault = dict(rng.choice(alternatives))
-        if "until" in fault:  # the length of a partition that ends at an event depends on chance
+        if "until" in fault:  # if a partition ends at an event, its length depends on chance
             fault["duration"] = f"{rng.uniform(0.1, 1) * workload_seconds:.3f}s"
         for key in ("when", "after", "before", "group", "until", "count"):
             fault.pop(key, None)
@@ -191,7 +191,7 @@ class Case:
         self.profile = commands.work / "profile.json"
         self.dump = commands.work / "incident.dump"
         self.dumps = [self.dump]  # dumps to diagnose
-        self.logs = []  # or logs: "node=file"
+        self.logs = []  # or logs to diagnose: "node=file"
         self.hosts = {}  # the node of each host in the dump
         self.schedule = commands.work / "schedule.toml"
         self.record = commands.work / "diagnosis"
@@ -239,7 +239,7 @@ class Case:
 
     def incident(self, figures):
         production = self.facts.get("production")
-        own = "rose.incident.toml"  # settings that only the incident needs, not rose's runs
+        own = "rose.incident.toml"  # settings that only the incident needs, but not rose's runs
         config = production["config"] if production else own if (self.folder / own).exists() else "rose.toml"
         if production:
             hosts = [node["name"] for node in tomllib.loads((self.folder / config).read_text())["node"]]
@@ -355,7 +355,7 @@ class Case:
         text = re.sub(r"(?m)^(simplify|confirm_runs)\s*=.*\n", "", (self.folder / "rose.toml").read_text())
         short = "simplify = false\nconfirm_runs = 1\n"
         head, section, rest = text.partition("[diagnose]\n")
-        config = self.folder / f".rose.{os.getpid()}.toml"  # in the folder of the files that it names
+        config = self.folder / f".rose.{os.getpid()}.toml"  # it must be in the folder of the files that it names
         try:
             config.write_text(f"{head}\n[diagnose]\n{short}{rest}")
             _, found = self.rose_json("diagnose dump alone", "diagnose", *self.evidence(config.name, logs=[]), "-o",
@@ -435,7 +435,7 @@ class Case:
         figures["control"] = {key: result[key] for key in ("runs", "reproduced", "inconclusive")}
 
     def blind(self, figures, found):
-        # The workload takes this long without faults; later faults have no effect.
+        # The workload takes this long without faults, so later faults have no effect.
         seconds = figures.get("workload_seconds") or 1.0
         rng = random.Random(f"{self.name}/{self.options.seed}")
         runs = self.options.blind_runs or figures["runs"]
@@ -488,7 +488,7 @@ class Case:
             self.fixed(figures)
             if self.options.control:
                 self.control(figures)
-            # If the fixed version fails under this schedule, too, the failure is not the bug's.
+            # If the fixed version also fails under this schedule, the failure does not come from the bug.
             another = figures.get("fixed", {}).get("verdict") == "reproduced"
             figures["solved"] = (rate + 1e-9 >= SOLVED_SHARE * self.attainable and not another and
                                  figures.get("control", {}).get("reproduced", 0) == 0)
@@ -579,7 +579,7 @@ def words_cell(figures):
     """Returns the faults of the schedule; the rate, remarks and doubts are in results.json."""
     lines = []
     for line in (figures.get("words") or "").splitlines():
-        # faults begin with a verb in lower case or a number, remarks with a sentence
+        # A fault begins with a verb in lower case or a number, a remark with a sentence.
         if re.match(r"[A-Z]", line.strip()):
             break
         lines.append(line.strip())
@@ -611,7 +611,7 @@ def first_cell(figures):
     return number_cell(figures.get("first_reproduction_seconds"), ".0f")
 
 
-# The columns that readers need; everything else is in results.json.
+# The columns that readers need. Everything else is in results.json.
 PLANTED = [
     ("case", lambda f: f"[{f['case']}]({f['case']})"),
     ("what", lambda f: cell(f.get("what"))),

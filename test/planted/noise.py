@@ -19,7 +19,7 @@ SECOND = 1_000_000_000
 HOUR = 3600 * SECOND
 DAY = 24 * HOUR
 HOSTS = 12            # the number of hosts at strength 3
-LATE = 0.3            # share of the time from the workload's beginning to the incident that is not in the window
+LATE = 0.3            # this share of the time from the beginning of the workload to the incident is not in the window
 
 Strength = collections.namedtuple("Strength", "kinds processes silences renamed twelve late second")
 STRENGTHS = {
@@ -28,8 +28,8 @@ STRENGTHS = {
     3: Strength(1000, 30, 30, True, True, True, True),
 }
 
-# Failures that are usual in healthy fleets (USUAL), and rarer ones. Errors of disks and memory are not among them,
-# because they would be incidents themselves.
+# Failures that are usual in fleets without a problem (USUAL), and rarer ones. They contain no errors of disks or
+# memory, because those would be incidents themselves.
 USUAL = [("openat", "ENOENT"), ("access", "ENOENT"), ("readlink", "EINVAL"), ("mkdir", "EEXIST"), ("unlink", "ENOENT"),
          ("connect", "ECONNREFUSED"), ("recvfrom", "EAGAIN"), ("sendto", "EPIPE"), ("statx", "ENOENT"),
          ("newfstatat", "ENOENT")]
@@ -38,7 +38,7 @@ LESS_USUAL = [("openat", "EACCES"), ("rename", "ENOENT"), ("openat", "ELOOP"), (
               ("read", "EISDIR"), ("connect", "ETIMEDOUT"), ("recvfrom", "ECONNRESET"), ("fcntl", "EAGAIN"),
               ("rmdir", "ENOTEMPTY"),
               ("openat", "EBUSY"), ("link", "EEXIST"), ("sendmsg", "EMSGSIZE"), ("setsockopt", "EINVAL")]
-# Failures of calls that the nodes make in the test deployment, too.
+# Failures of calls that nodes make in the test deployment, too.
 FIRING = ["EINTR", "EACCES", "EBUSY", "EAGAIN", "ENOENT"]
 SYLLABLES = ["ba", "co", "du", "fe", "gi", "ha", "jo", "ku", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "wu", "xe",
              "ya", "zo"]
@@ -64,7 +64,7 @@ class Noise:
         self.end = max([*times, meta.get("end_ns") or max(times)])
         self.pid = 50_000
 
-    # Times of the events: some kinds all day at a constant rate, some in bursts, some once.
+    # The times of the events. Some kinds of events occur all day at a constant rate, some in bursts, some once.
     def times(self):
         manner = self.rng.random()
         if manner < 0.4:
@@ -160,7 +160,7 @@ class Noise:
         faults = [e["ts"] - (e.get("duration_ms") or 0) * 1_000_000 for e in self.events
                   if e["type"] == "nd" or (e["type"] == "ps" and e["state"] != "started" and not e.get("planned")
                                            and (e.get("signal") or e["state"] == "paused"))]
-        # Failures that the profile does not have are kept: the incident must stay in the window.
+        # Keep failures that are not in the profile, because the incident must stay in the window.
         usual = {(failure["syscall"], failure["errno"]) for failure in self.profile.get("failures") or []}
         scf = [e for e in self.events if e["type"] == "scf"]
         failed = sorted(e["ts"] for e in [e for e in scf if (e["syscall"], e["errno"]) not in usual] or scf)
@@ -174,7 +174,8 @@ class Noise:
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))
         for function in self.profile.get("functions") or []:
-            if function.get("infrequent") and function.get("count"):  # many functions of the profile are never entered
+            # skips those that are never entered, which are many
+            if function.get("infrequent") and function.get("count"):
                 healthy[function["node"]].append(("af", function))
         if not self.nodes:
             return

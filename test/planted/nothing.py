@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-# Case, node, and a call that the node makes in every run.
+# The case, the node, and a call that the node makes in every run.
 CASES = [("crash-between-writes", "shelf", "pwrite64"), ("scf-by-path", "store", "fdatasync"),
          ("flaky-60", "catalog", "fsync"),
          ("pause", "first", "sendto"), ("partition", "n1", "sendto"), ("role-specific", "n1", "sendto"),

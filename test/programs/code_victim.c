@@ -1,5 +1,5 @@
-// Functions whose calls src/symbols has to find and distinguish. Built in several ways (see CMakeLists.txt), never
-// executed.
+// Functions whose calls src/symbols has to find and distinguish. The file is built in several ways (see
+// CMakeLists.txt), and never executed.
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +16,15 @@ __asm__(
     ".globl known_layout\n"
     ".type known_layout,@function\n"
     "known_layout:\n"
-    "  push %rbx\n"                  // 0
-    "  mov $1, %eax\n"               // 1: the number of write
-    "  syscall\n"                    // 6
-    "  test %rax, %rax\n"            // 8
-    "  lock incl (%rsp)\n"           // 11: no probe can be placed here (f0 ff 04 24)
-    "  js 1f\n"                      // 15
-    "  nop\n"                        // 17
-    "1: pop %rbx\n"                  // 18
-    "  ret\n"                        // 19
+    "  push %rbx\n"         // 0
+    "  mov $1, %eax\n"      // 1: the number of write
+    "  syscall\n"           // 6
+    "  test %rax, %rax\n"   // 8
+    "  lock incl (%rsp)\n"  // 11: no probe can be placed here (f0 ff 04 24)
+    "  js 1f\n"             // 15
+    "  nop\n"               // 17
+    "1: pop %rbx\n"         // 18
+    "  ret\n"               // 19
     ".size known_layout, .-known_layout\n");
 #else
 long known_layout(void) { return 0; }
@@ -70,7 +70,7 @@ APART int update(int fd, int data, const char* text) {
   return sum;
 }
 
-// The last call is a jump if the compiler optimises.
+// If the compiler optimises, the last call is a jump.
 APART int commit(int fd) { return ftruncate(fd, only_computes(fd)); }
 
 APART int looped(int fd, int n) {

@@ -1,4 +1,4 @@
-// A minimal node or client for the deployment tests; the first argument selects what it does.
+// A minimal node or client for the deployment tests. The first argument selects what it does.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static int serve(const char* port) {
   }
 }
 
-// Prints the server's answer; exit 0 if there was one.
+// Prints the server's answer. Exits with 0 if there was one.
 static int ask(const char* ip, const char* port) {
   struct sockaddr_in address = address_of(ip, port);
   struct timeval limit = {.tv_sec = 3};
@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "serve") == 0 && argc == 3) return serve(argv[2]);
   if (strcmp(mode, "ask") == 0 && argc == 4) return ask(argv[2], argv[3]);
-  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each process forks a child that does the same, and ends
+  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each process forks a child that does the same, and then ends
     for (int left = atoi(argv[3]); left > 0; --left)
       if (fork() != 0) _exit(0);
     return serve(argv[2]);
@@ -98,8 +98,7 @@ int main(int argc, char** argv) {
     rest();
   }
   if (strcmp(mode, "state") == 0) {
-    // Prints the attributes that a process inherits: signal mask and dispositions, user, capabilities, no_new_privs,
-    // descriptors.
+    // Print what a process inherits: signal mask and dispositions, user, capabilities, no_new_privs, descriptors.
     char line[256];
     FILE* status = fopen("/proc/self/status", "r");
     while (fgets(line, sizeof line, status) != NULL)

@@ -48,18 +48,18 @@
 using Steps = std::vector<std::string>;
 
 #ifdef __x86_64__
-// Written in assembly, so that its first instruction is 10 bytes long, whatever the compiler adds to other functions.
+// This function is written in assembly, so that its first instruction is 10 bytes long, whatever the compiler adds to
+// other functions.
 asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_function:\n"
     "movabs $0x1122334455667788, %rax\nret\n.size probed_function, .-probed_function\n");
 #else
 asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_function:\n"
     "mov x0, #7\nmov x1, #7\nmov x2, #7\nret\n.size probed_function, .-probed_function\n");
-// Calls that this processor does not have.
+// System calls that this processor does not have.
 constexpr long SYS_rename = -1, SYS_unlink = -1, SYS_mkdir = -1;
 #endif
 
-// step_middle is an address inside the function, for a probe there: it lies between the two marks that the function
-// prints.
+// step_middle is an address in the function, for a probe there. It is between the two marks that the function prints.
 extern "C" void step_middle();
 extern "C" __attribute__((noinline)) void step_function(int fd, int n) {
   char text[32];
@@ -76,7 +76,7 @@ void print_result(const std::string& step, long result) {
   std::string line = step + " = ";
   line += result < 0 ? strerrorname_np(errno) : std::to_string(result);
   line += '\n';
-  // A single write to a log in append mode, so that lines of different threads do not mix.
+  // Write with a single call to a log in append mode, so that lines of different threads do not mix.
   ::syscall(SYS_write, 1, line.data(), line.size());
 }
 
@@ -303,7 +303,7 @@ void run(const Steps& steps, int fd) {
       std::thread writer([=] {
         const std::string wchan = "/proc/self/task/" + std::to_string(tid) + "/stat";
         for (long i = 0; i < signals; ++i) {
-          // Only a reader that sleeps can be interrupted, so wait until it sleeps.
+          // Only a thread that sleeps in the read can be interrupted, so wait until it sleeps.
           for (int calm = 0; calm < 20;) {
             char text[512] = {};
             const int stat = ::open(wchan.c_str(), O_RDONLY);

@@ -30,7 +30,7 @@ std::string variant() {
   return given == nullptr ? "" : given;
 }
 
-// Threads draw numbers and append them to one list, in an order that the scheduler determines.
+// Threads draw numbers and append them to one list. The scheduler determines the order.
 int order(int threads, int steps) {
   std::mutex mutex;
   std::vector<std::uint32_t> list;
@@ -54,7 +54,7 @@ int order(int threads, int steps) {
   return 0;
 }
 
-// Reads lines from stdin until "quit", and passes them to a worker through a queue. Another thread is a timer.
+// Reads lines from stdin until "quit", and passes them through a queue to a worker. A third thread is a timer.
 class Server {
  public:
   void run() {
@@ -120,7 +120,7 @@ class Server {
   bool over_ = false;
 };
 
-// In each variant, the replaying side does one thing differently from the recording.
+// In each variant, the replay does one thing differently from the recording.
 int differs() {
   const std::string what = variant();
   std::uint64_t number = 7;
@@ -149,7 +149,7 @@ int differs() {
   return 0;
 }
 
-// Counts further than the window holds; checkpoints store the counter's value.
+// Counts further than the window can hold. Checkpoints store the counter's value.
 int window(int steps) {
   struct State {
     std::uint64_t counter = 0, hash = 0;
@@ -170,7 +170,7 @@ int window(int steps) {
   return 0;
 }
 
-// Appends records as fast as it can until it is killed. Each thread stores in FILE which calls have returned.
+// Appends records as fast as it can, until it is killed. Each thread stores in FILE which of its calls have returned.
 int flood(const char* file, int threads) {
   const int fd = ::open(file, O_RDWR | O_CLOEXEC);
   auto* returned =

@@ -1,5 +1,5 @@
-// Threads that make calls from known functions, over frames that no frame pointer links: stack_victim THREADS TIMES
-// FOLDER. Each thread writes TIMES times to a file of its own, by one of two ways.
+// Threads that make calls from known functions, through frames that no frame pointer links: stack_victim THREADS TIMES
+// FOLDER. Each thread writes TIMES times to its own file, by one of two ways.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -60,10 +60,10 @@ __attribute__((noinline)) long odd_way(Store& store, int n) {
   return wrote;
 }
 
-// The start of a thread changes the process's memory map, which may then be unknown to rose for a moment. Therefore all
+// When a thread starts, the process's memory map changes, and rose may not know the change for a moment. Therefore all
 // threads start before any of them works.
 void begin(std::barrier<>& all) {
-  void* volatile own = std::malloc(1);  // makes glibc map memory for this thread
+  void* volatile own = std::malloc(1);  // this makes glibc map memory for the thread
   std::free(own);
   all.arrive_and_wait();
 }

@@ -50,7 +50,7 @@ __attribute__((noinline)) int hidden(int x) {
 
 extern "C" {
 __attribute__((noinline)) int raft_log_create(int x) { return hidden(x) + 1; }
-// One address with two names.
+// One address that has two names.
 int raft_log_create_alias(int x) __attribute__((alias("raft_log_create")));
 // Symbols that compilers create in addition to a function: parts of it, and specialised copies.
 __attribute__((noinline)) int raft_cold(int x) asm("raft_log_create.cold");
@@ -76,6 +76,6 @@ int main(int argc, char**) {
   return 0;
 }
 
-// As if it were in a file of the program whose name equals that of a file of the library.
+// Pretend that this is in a file of the program whose name equals that of a file of the library.
 #line 1 "own/stl_vector.h"
 int of_own_file(int x) { return x + 13; }

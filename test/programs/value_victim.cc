@@ -1,5 +1,5 @@
-// A thousand calls from four threads, whose arguments and results are known. Waits for "go" on stdin; exits with 0 if
-// all calls returned the right results.
+// Makes a thousand calls on four threads, whose arguments and results are known. Waits for "go" on stdin. Exits with 0
+// if all calls returned the right results.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -62,7 +62,7 @@ class Ledger {
   long total_;
 };
 
-// At -O2 `gone` is in no register after the call.
+// With -O2, `gone` is in no register after the call.
 __attribute__((noipa)) int forgets(int gone) {
   int doubled = gone * 2;
 #ifdef __x86_64__
@@ -112,7 +112,7 @@ int main(int argc, char** argv) {
     if (one != 0) return 1;
   std::printf("done %d\n", in_all);
   std::fflush(stdout);
-  // Waits until the test lets it continue, so that the watcher can begin first.
+  // Wait until the test lets this program continue, so that the observer can begin first.
   std::fgets(word, 3, stdin);
   return work(0, 10) != 0;
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Builds the kernel of the test machine (run.sh) from Debian's source package: one that can replace a syscall from a
-# kprobe (bpf_override_return), which no packaged Debian kernel can. Nothing is built when the kernel of this
-# configuration is there already.
+# Builds the kernel of the test machine (run.sh) from Debian's source package. It can replace a system call from a
+# kprobe (bpf_override_return), which no kernel that Debian packages can do. If the kernel of this configuration exists
+# already, nothing is built.
 #
 #   build-kernel.sh [--jobs N]
 #
-# The kernel comes to ${XDG_CACHE_HOME:-~/.cache}/rose/vm/bzImage; needs root once, to install the packages.
+# The kernel is stored in ${XDG_CACHE_HOME:-~/.cache}/rose/vm/bzImage. Needs root once, to install the packages.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -59,7 +59,7 @@ echo "vm: building, about 15 minutes on two processors; the log is $cache/build.
   echo "vm: the build failed" >&2
   exit 1
 }
-# Options that the configuration rejected would cause failures later in the guest, so report them now.
+# If the configuration rejected an option, the guest would fail later, so report this now.
 grep '^CONFIG_' "$here/kernel.config" | while read -r line; do
   grep -qx "$line" "$tree/.config" || echo "vm: warning: the kernel has no $line" >&2
 done

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Gets a kernel as Debian packages it (nothing is built) for run.sh --kernel: 5.10 of Debian 11, 6.1 of 12, 6.12 of 13.
-# If the kernel exists already, nothing is downloaded; remove its folder to get the newest one.
+# Gets a kernel as Debian packages it, for run.sh --kernel: 5.10 of Debian 11, 6.1 of Debian 12, 6.12 of Debian 13.
+# Nothing is built. If the kernel exists already, nothing is downloaded; to get the newest one, remove its folder.
 #
 #   debian-kernel.sh 5.10|6.1|6.12 [arm64]
 #
-# The kernel and its modules are stored in ${XDG_CACHE_HOME:-~/.cache}/rose/vm/VERSION (arm64: VERSION-arm64), the lists
-# of packages in apt/ beside that folder, so that the machine's own apt sources are not changed. Needs root once, to
-# install the packages that run.sh needs.
+# The kernel and its modules are stored in ${XDG_CACHE_HOME:-~/.cache}/rose/vm/VERSION (for arm64, in VERSION-arm64).
+# The lists of packages are stored in apt/ beside that folder, so that the machine's own apt sources are not changed.
+# Needs root once, to install the packages that run.sh needs.
 set -eu
 
 version=${1:-}
@@ -40,8 +40,7 @@ exec 9>"$cache/debian.lock"
 flock 9
 if [ -s "$cache/$name/release" ]; then exit 0; fi
 
-# The mirror that apt on this machine uses.
-# shellcheck disable=SC2016
+# The mirror that apt uses on this machine.
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
   sed -n '\,/debian/*$,{p;q;}')
 lists=$cache/apt/$suite-$arch
@@ -75,7 +74,7 @@ mkdir -p "$new"
   [ -d "$modules/$release" ] || modules=tree/usr/lib/modules
   mv "$modules/$release" modules/lib/modules/
   rm -rf tree ./*.deb
-  # busybox, which inserts the first modules, cannot read compressed ones.
+  # busybox inserts the first modules, and cannot read compressed ones.
   find modules -name '*.ko.xz' -exec xz -d {} +
   /sbin/depmod -b modules "$release"
   echo "$release" >release

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Loads every BPF program on a kernel as Debian ships it, in a virtual machine, because older kernels may refuse
-# programs that this machine's kernel accepts. The kernel is 5.10, 6.1 or 6.12, a different one each day;
-# ROSE_TEST_KERNEL selects one.
+# programs that this machine's kernel accepts. The kernel is 5.10, 6.1 or 6.12, and changes every day. ROSE_TEST_KERNEL
+# selects one of them.
 #
 #   loads.sh BUILD
 set -euo pipefail
@@ -17,9 +17,9 @@ kernels=(5.10 6.1 6.12)
 kernel=${ROSE_TEST_KERNEL:-${kernels[$(date +%s) / 86400 % ${#kernels[@]}]}}
 "$here/debian-kernel.sh" "$kernel" || skip "Debian's Linux $kernel cannot be downloaded"
 echo "Linux $kernel (again: ROSE_TEST_KERNEL=$kernel $0 $build)"
-# The emulator needs the processor for a minute, so it gets low priority: tests that run meanwhile measure times.
+# The emulator needs the processor for a minute. It gets low priority, because tests that run meanwhile measure times.
 status=0
 nice -n 19 "$here/run.sh" --kernel "$kernel" --build "$build" --timeout 1500 "./kernel_kernel '[loads]'" || status=$?
-# An emulated machine that gets hardly any processor time may not boot, which is no failure of the programs.
+# If an emulated machine gets hardly any processor time, it may not boot. This is no failure of the programs.
 [ $status -ne 3 ] || skip "the virtual machine did not start or end in time"
 exit $status

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs test programs on the kernel that build-kernel.sh builds, or on one of Debian's, in a virtual machine. The guest's
-# root is the host's, shared read-only; files that the guest writes are kept in its memory. Uses KVM if the machine has
-# it; otherwise the machine is emulated, which is about ten times slower.
+# Runs test programs in a virtual machine, on the kernel that build-kernel.sh builds or on one of Debian's. The guest's
+# root is that of the host, shared read-only; files that the guest writes are kept in its memory. Uses KVM if the
+# machine has it; otherwise the machine is emulated, which is about ten times slower.
 #
 #   run.sh [--kernel VERSION] [--arch arm64] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm]
 #          [TEST...]
@@ -9,10 +9,10 @@
 # --arch arm64 emulates an arm64 machine. Its root is the folder of cmake/arm64-root.sh, and the build is that of the
 # preset arm64, at its usual path. The kernel is 6.12 unless --kernel names another one.
 #
-# --kernel selects a kernel as Debian ships it (debian-kernel.sh): 5.10, 6.1 (also called --packaged) or 6.12. No kernel
-# is built then, and these kernels cannot override returns. A TEST is a command for sh, run in the build's test folder;
-# the default is the `kernel` tests of injection with each backend. The guest's output is printed on stdout. The exit
-# status is 0 if all tests ended with 0 or 77 (skipped), 3 if the machine did not start or did not end in time.
+# --kernel selects a kernel as Debian ships it (debian-kernel.sh): 5.10, 6.1 (also called --packaged) or 6.12. Then no
+# kernel is built. These kernels cannot override returns. A TEST is a command for sh, which runs in the build's test
+# folder. The default is the `kernel` tests of injection with each backend. The guest's output is printed on stdout. The
+# exit status is 0 if all tests ended with 0 or 77 (skipped), and 3 if the machine did not start or did not end in time.
 set -eu
 
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
@@ -70,7 +70,7 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# The guest's commands: one line for each test.
+# The commands for the guest, one line for each test.
 mkdir -p "$work/out" "$work/root/bin"
 {
   echo "cd '$build/test'"
@@ -86,7 +86,7 @@ mkdir -p "$work/out" "$work/root/bin"
 } >"$work/out/tests.sh"
 
 cp "$busybox" "$work/root/bin/busybox"
-# A packaged kernel needs modules to reach the host's root, each loaded after those that it depends on.
+# A packaged kernel needs modules to reach the host's root. Each is loaded after the modules on which it depends.
 shared=
 if [ -n "$packaged" ]; then
   release=$(cat "$cache/$packaged/release")
@@ -123,7 +123,7 @@ cd /root
 /bin/busybox mount -t tracefs tracefs sys/kernel/tracing
 /bin/busybox mount -t debugfs debugfs sys/kernel/debug
 /bin/busybox mkdir -p run/netns tmp/rose-vm
-# The project's and the build's folders, if the root is not the host's.
+# The folders of the project and of the build, if the root is not the host's.
 while read -r tag folder; do
   /bin/busybox mkdir -p "/$tag" "/writable/$tag" "/writable/$tag-work" ".$folder"
   /bin/busybox mount -t 9p -o "ro,trans=virtio,version=9p2000.L,cache=loose,msize=512000" "$tag" "/$tag" &&
@@ -135,13 +135,13 @@ done </folders
 if [ -f /modules/order ]; then
   /bin/busybox mkdir -p lib/modules
   /bin/busybox mount -t 9p -o ro,trans=virtio,version=9p2000.L,cache=loose modules lib/modules
-  # The device nodes that a machine creates at boot: opening one loads its module.
+  # A machine creates these device nodes when it boots. Opening such a node loads its module.
   /bin/busybox sed -n 's/^[^#]* \([^ ]*\) \([bc]\)\([0-9]*\):\([0-9]*\)$/\1 \2 \3 \4/p' lib/modules/*/modules.devname | while read -r node kind major minor; do
     /bin/busybox mkdir -p "$(/bin/busybox dirname "dev/$node")"
     [ -e "dev/$node" ] || /bin/busybox mknod "dev/$node" "$kind" "$major" "$minor"
   done
 fi
-# The guest's root is the overlay, not a folder of the initramfs, so that paths are the same as on the host.
+# The guest's root is the overlay, and not a folder of the initramfs, so that paths are the same as on the host.
 exec /bin/busybox switch_root /root /bin/busybox sh -c '
   /bin/busybox ip link set lo up
   /bin/busybox hostname rose-vm
@@ -161,11 +161,11 @@ if [ "$arch" != amd64 ]; then
 fi
 (cd "$work/root" && find . | cpio --quiet -o -H newc | gzip -1) >"$work/initramfs"
 
-# Inside another virtual machine /dev/kvm may exist without working: the guest hangs in its first instructions. --kvm
-# forces its use.
+# In another virtual machine, /dev/kvm may exist without working: the guest then hangs in its first instructions. --kvm
+# forces the use of KVM.
 accel=tcg,thread=multi
 if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
-# no_timer_check: a guest that is not scheduled on a busy machine would consider its timer broken, and panic.
+# no_timer_check: on a busy machine, a guest that is not scheduled would consider its timer broken, and panic.
 set -- -virtfs local,path="$root",mount_tag=host,security_model=none,readonly=on,multidevs=remap \
   -virtfs local,path="$work/out",mount_tag=out,security_model=none
 [ -z "$shared" ] || set -- "$@" -virtfs local,path="$shared",mount_tag=modules,security_model=none,readonly=on

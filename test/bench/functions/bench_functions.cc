@@ -2,7 +2,7 @@
 //
 //   bench_functions [SECONDS]      4,000 profiled functions: lost throughput; time to attach, detach and look up
 //
-// The victim is the same process all the time: intervals with and without profiling alternate, so that other activities
+// The victim is the same process all the time. Intervals with and without profiling alternate, so that other activities
 // of the machine affect both. Exits with 1 if a limit is exceeded.
 #include <fcntl.h>
 #include <poll.h>
@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
   std::printf("throughput kept while profiled     %.3f (lost %.1f %%; fails from 33 %% on)\n", kept, 100 * (1 - kept));
   good = good && kept > 2.0 / 3;
 
-  // Checks the classification: the names show what each function is.
+  // Check the classification against the names, which show what each function is.
   std::size_t wrong = 0, rare = 0;
   for (const auto& rate : rates) {
     const bool often =
@@ -170,7 +170,7 @@ int main(int argc, char** argv) {
   std::printf("called infrequent                  %zu of %zu, %zu judged wrongly\n", rare, rates.size(), wrong);
   good = good && wrong == 0 && !rates.empty();
 
-  // The whole tracer with and without functions: the difference is the cost of 4,000 functions.
+  // Measure the whole tracer with and without functions. The difference is the cost of 4,000 functions.
   std::vector<double> plain_start, plain_stop, watch_start, watch_stop;
   for (int round = 0; round < kRounds; ++round) {
     for (const bool with : {false, true}) {

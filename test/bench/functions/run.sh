@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The cost of thousands of watched functions: run.sh BUILD_FOLDER [SECONDS]. Exits with 1 if a limit is exceeded.
+# Measures the cost of thousands of watched functions: run.sh BUILD_FOLDER [SECONDS]. Exits with 1 if a limit is
+# exceeded.
 set -euo pipefail
 build=$1
 shift

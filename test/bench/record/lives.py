@@ -88,13 +88,13 @@ def run(folder):
                 start(number)
         for one in load:
             one.wait()
-        # The states are compared for each node separately: because of the store's bugs, a killed node may have other
-        # data than the rest.
+        # Compare the states of each node separately. Because of the store's bugs, a killed node may have other data
+        # than the rest.
         states = {}
         if client("--timeout", "60", "settle").wait() == 0:
             for number in now:
                 states[number] = client("scan", str(number), stdout=subprocess.PIPE, text=True).communicate()[0]
-        # The last incarnations end in a random way, so that the numbers of both kinds grow.
+        # Each of the last incarnations ends in a random way, so that the numbers of both ways grow.
         for number in (1, 2, 3):
             now[number].end(chance.choice((signal.SIGKILL, signal.SIGTERM)))
         return lives, {one: states[one.number] for one in now.values() if states and not one.killed}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Random executions of the store in examples/kv, recorded and replayed. Usage: lives.sh BUILD [LIVES [SEED]]
+# Records and replays random executions of the store in examples/kv. Usage: lives.sh BUILD [LIVES [SEED]]
 set -euo pipefail
 build=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)
-# Three nodes on a bridge, in namespaces that disappear with this process.
+# The three nodes are on a bridge, in namespaces that disappear with this process.
 exec unshare --mount --net --propagation private -- bash -c '
   set -euo pipefail
   mkdir -p /run/netns

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The cost of recording for the nodes of examples/record/raft, measured alternately in one run. Usage: raft.sh BUILD
-# [ROUNDS [SECONDS]]
+# Measures the cost of recording for the nodes of examples/record/raft. Runs with and without alternate. Usage: raft.sh
+# BUILD [ROUNDS [SECONDS]]
 set -euo pipefail
 build=$(realpath "$1")
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The cost of recording for a cluster: writes per second of the store in examples/kv with librose-rr recording all its
-# nodes ÷ without, measured alternately in one run. Usage: run.sh BUILD [ROUNDS]
+# Measures the cost of recording for a cluster: the writes per second of the store in examples/kv when librose-rr
+# records all its nodes, divided by those without. Both are measured alternately in one run. Usage: run.sh BUILD
+# [ROUNDS]
 set -euo pipefail
 build=$(realpath "$1")
 rounds=${2:-10}

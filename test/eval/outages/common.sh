@@ -1,4 +1,4 @@
-# Common parts of outages; sourced by each.
+# Functions that the outages share. Each outage sources this file.
 set -eu
 
 served() { # served N: waits until the workload has N acknowledgements
@@ -10,7 +10,7 @@ served() { # served N: waits until the workload has N acknowledgements
   done
 }
 
-pid_of() { # pid_of NODE: prints the pid of its main process
+pid_of() { # pid_of NODE: prints the process id of the node's main process
   eval "cat \"\$ROSE_PIDFILE_$1\""
 }
 
@@ -20,7 +20,7 @@ inside() { # inside NODE COMMAND...: runs the command in the node's network name
   ip netns exec "$inside_netns" "$@"
 }
 
-stand() { # stand SECONDS UNDO: waits, and then runs UNDO; also when interrupted
+stand() { # stand SECONDS UNDO: waits, and then runs UNDO, which it also does when it is interrupted
   trap "$2; exit 1" HUP INT TERM
   sleep "$1" &
   wait $!
@@ -28,21 +28,21 @@ stand() { # stand SECONDS UNDO: waits, and then runs UNDO; also when interrupted
   eval "$2"
 }
 
-unplug() { # unplug NODE SECONDS: takes down its network interface
+unplug() { # unplug NODE SECONDS: takes the node's network interface down for this time
   eval "unplug_ip=\$ROSE_IP_$1"
   cable=$(inside "$1" ip -o -4 addr show | awk -v ip="$unplug_ip/" 'index($4, ip) == 1 { print $2 }')
   inside "$1" ip link set "$cable" down
   stand "$2" "inside $1 ip link set $cable up"
 }
 
-freeze() { # freeze NODE SECONDS: stops all its processes, as while its machine is moved
+freeze() { # freeze NODE SECONDS: stops all processes of the node, as if its machine were being moved
   eval "freeze_cgroup=\$ROSE_CGROUP_$1"
   pids=$(find "$freeze_cgroup" -name cgroup.procs -exec cat {} +)
   kill -STOP $pids
   stand "$2" "kill -CONT $pids"
 }
 
-fill() { # fill NODE FOLDER SECONDS: fills the folder's volume with another file, which is then removed
+fill() { # fill NODE FOLDER SECONDS: fills the volume of the folder with another file, which is then removed
   crowd=$ROSE_RUN_DIR/$1/$2/core.4711
   for _ in $(seq $(($3 * 10))); do
     cat /dev/zero >> "$crowd" 2> /dev/null || true

@@ -1,4 +1,4 @@
-// Converts addresses of a planted system's nodes from the command line to the form that sockets take. C++.
+// Converts the addresses of a planted system's nodes from the command line to the form that sockets use. C++.
 #pragma once
 
 #include <arpa/inet.h>

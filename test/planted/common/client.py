@@ -129,7 +129,8 @@ def until(action, seconds):
 
 def node(action, name):
     """Runs rose node stop|start|restart|kill NAME."""
-    import subprocess  # most workloads and oracles do not need it, and each run starts several
+    # imported only here, because most workloads and oracles do not need it, and each run starts several of them
+    import subprocess
     subprocess.run([os.environ["ROSE_EXE"], "node", action, name, "--quiet"], check=True)
 
 

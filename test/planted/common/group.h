@@ -12,7 +12,7 @@
 
 struct Member {
   std::string ip;
-  size_t stored = 0;  // entries of the local list that this member is known to have
+  size_t stored = 0;  // number of entries of the local list that the member is known to have
 };
 
 struct Waiting {
@@ -51,14 +51,14 @@ inline void serve_members(void (*request)(int, char*), void (*datagram)(char*, c
   serve(&server);
 }
 
-// The index of the member with this address; members.size() if there is none.
+// The index of the member with this address. If there is none, members.size().
 inline size_t member_at(const char* ip) {
   size_t who = 0;
   while (who < members.size() && members[who].ip != ip) ++who;
   return who;
 }
 
-// Appends the value; its client then waits until enough members have it.
+// Appends the value. The client waits until enough members have it.
 inline void append(int client, const char* value) {
   list.push_back(value);
   waiting.push_back({client, list.size() - 1});
@@ -87,7 +87,7 @@ inline void copy_to(const Member& member, const std::string& verb) {
     tell(member.ip.c_str(), "%s %zu %zu %s", verb.c_str(), place, list.size(), list[place].c_str());
 }
 
-// Stores an entry of the leader's list; returns the number of entries up to which this list then equals the leader's.
+// Stores an entry of the leader's list. Returns the number of entries up to which this list now equals the leader's.
 inline size_t take_copy(size_t place, size_t length, const char* value) {
   if (place < list.size() && list[place] != value) list.resize(place);
   if (place == list.size()) list.push_back(value);

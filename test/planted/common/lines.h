@@ -20,7 +20,7 @@
 #include "addresses.h"
 
 inline constexpr int kConnectMs = 300;
-inline constexpr int kSilenceMs = 600;  // a follower reconnects after such a silence of the primary
+inline constexpr int kSilenceMs = 600;  // a follower reconnects if the primary is silent for so long
 
 inline bool send_all(int fd, const std::string& text) {
   for (std::size_t done = 0; done < text.size();) {
@@ -68,7 +68,7 @@ inline int listen_at(const std::string& ip) {
   return listener;
 }
 
-// Calls `serve` for each connection in a separate thread. `serve` closes the connection.
+// Calls `serve` for each connection, in a separate thread. `serve` closes the connection.
 [[noreturn]] inline void serve_each(int listener, void (*serve)(int fd)) {
   for (;;) {
     const int fd = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);

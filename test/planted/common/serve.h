@@ -24,8 +24,8 @@
 struct server {
   const char *ip;
   int port;
-  int udp_port;                             // 0: no datagrams
-  int tick_ms;                              // 0: no ticks
+  int udp_port;                             // 0: receives no datagrams
+  int tick_ms;                              // 0: has no timer
   void (*request)(int client, char *line);  // must call answer(client, ...), now or later
   void (*datagram)(char *text, const char *from);
   void (*tick)(void);
@@ -89,7 +89,7 @@ __attribute__((format(printf, 2, 3))) static inline void tell(const char *ip, co
   to.sin_family = AF_INET;
   to.sin_port = htons((uint16_t)serve_udp_port);
   inet_pton(AF_INET, ip, &to.sin_addr);
-  // Errors are ignored, because datagrams may be lost anyway; a node that needs an answer repeats its request.
+  // Errors are ignored, because datagrams may be lost anyway. A node that needs an answer repeats its request.
   if (sendto(serve_udp, text, (size_t)size, 0, (struct sockaddr *)&to, sizeof to) < 0) return;
 }
 

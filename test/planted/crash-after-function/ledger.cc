@@ -85,7 +85,7 @@ bool Ledger::archive_day() {
     for (const Entry& entry : journal_)
       if (entry.account == account) text += std::to_string(entry.amount) + "\n";
     if (!write_file(folder + "/" + account, text + "balance " + std::to_string(amount) + "\n")) return false;
-    usleep(8000);  // as slow as the printer
+    usleep(8000);  // as slow as a printer
   }
   return true;
 }

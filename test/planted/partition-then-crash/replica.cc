@@ -11,7 +11,7 @@
 
 namespace {
 
-constexpr std::size_t kKept = 60;  // entries of the log
+constexpr std::size_t kKept = 60;  // number of entries of the log that are kept
 constexpr int kHeartbeatMs = 50;
 
 struct Entry {

@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int kGone = 800;  // ms without a message
+constexpr int kGone = 800;  // a member is gone after this many ms without a message
 
 std::vector<int64_t> heard_ms;  // when each member last sent a message
 

@@ -58,7 +58,7 @@ class Node:
                 else:
                     self.stand_for_election()
             message = self.receive(self.deadline - time.monotonic())
-            # Messages that arrived during a pause must not be handled by a leader whose lease has ended.
+            # A leader whose lease has ended must not handle messages that arrived during a pause.
             if message and not (self.role == "leader" and time.monotonic() - self.heard > LEASE
                                 and message[0] == "claim"):
                 self.handle(*message)
@@ -112,7 +112,7 @@ class Node:
                 self.say(f"{successor} leads now")
                 self.follow(self.term + 1)
                 return
-        # No node took over, so this node remains the leader, in a new term so that all accept its messages.
+        # No node took over, so this node remains the leader, in a new term, so that all nodes accept its messages.
         self.say(f"{successor} did not take over")
         self.lead(self.term + 1)
 
@@ -158,7 +158,7 @@ class Node:
             if self.role == "candidate":
                 self.lead(term)
         elif verb in ("beat", "assign"):
-            # There is one leader per term: jobs of this term belong to this leader alone.
+            # There is one leader in each term, so jobs of this term belong to this leader alone.
             if self.role == "leader" and term == self.term:
                 return
             self.follow(term)

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kBlock = 150;
 constexpr int kBeatMs = 30;
-constexpr int kPatienceMs = 250;  // wait of a follower; a random part of up to the same length is added
+constexpr int kPatienceMs = 250;  // wait of a follower; a random time of up to the same length is added
 constexpr int kLeaseMs = 200;     // a leader that receives no message for so long gives up its role
 
 using Clock = std::chrono::steady_clock;
@@ -106,7 +106,7 @@ class Node {
     if (new_block) taken_ += kBlock;
     const std::string answer = "number " + std::to_string(next_++);
     sendto(socket_, answer.data(), answer.size(), 0, reinterpret_cast<const sockaddr*>(&client), sizeof client);
-    // Announced after the answer, so that the client does not wait for the announcement.
+    // Announce the block after the answer, so that the client does not wait for the announcement.
     if (new_block) announce_block();
   }
 
@@ -178,7 +178,7 @@ class Node {
   Role role_ = Role::follower;
   std::string leader_;
   std::uint64_t term_ = 0, voted_term_ = 0;
-  std::uint64_t reserved_ = 0;  // numbers below are assigned, and a majority knows it
+  std::uint64_t reserved_ = 0;  // numbers below this are assigned, which a majority knows
   std::uint64_t taken_ = 0;     // the end of the leader's own block
   std::uint64_t next_ = 0;
   Clock::time_point deadline_, heard_;

@@ -34,7 +34,7 @@ static int write_epoch(void) {
 static void begin_epoch(void) {
   begun = 1;
   epoch++;
-  // The bug: the epoch is used although the next start will not know it.
+  // The bug: the epoch is used although it will be unknown after the next start.
   if (write_epoch() != 0) note("warning: epoch %d not saved: %s", epoch, strerror(errno));
 }
 

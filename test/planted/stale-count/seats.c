@@ -9,8 +9,8 @@
 static const char *other;
 static int is_office;
 static int sold_here;   // at this place
-static int sold_there;  // office: sold at the desk, according to the desk
-static int left = 0;    // desk: according to the office's last message
+static int sold_there;  // office: seats sold at the desk, as the desk reports it
+static int left = 0;    // desk: seats that are left, according to the office's last message
 
 #define APART __attribute__((noinline))  // so that each is a separate function, as in a larger program
 
@@ -19,7 +19,7 @@ APART int seats_left(void) { return SEATS - sold_here - sold_there; }
 // Called when the desk receives the office's message.
 APART void heard_left(int count) { left = count; }
 
-// The bug: it does not check how old the office's message is.
+// The bug: this function does not check how old the office's message is.
 APART int may_sell(int count) { return count > RESERVE; }
 
 static void sell(int client) {

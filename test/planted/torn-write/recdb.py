@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from client import Patient
 
 PIECE = 16384
-UPLINK = 0.004  # seconds between two pieces of a large value
+UPLINK = 0.004  # a large value arrives in pieces, with so many seconds between them
 
 
 def value_of(key, version, size):

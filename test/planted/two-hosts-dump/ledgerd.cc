@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr std::size_t kLongAway = 20;  // bookings
+constexpr std::size_t kLongAway = 20;  // a standby that lacks more bookings than this was away for long
 constexpr int kAliveMs = 50;
 
 std::mutex mutex;  // guards all variables below

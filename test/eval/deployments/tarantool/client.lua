@@ -1,5 +1,5 @@
 -- client.lua write: inserts tuples for ten seconds; acked.txt lists those that were acknowledged.
--- client.lua lost: is one of them missing on a server? Exit status: 0 yes, 1 no, 2 can't tell.
+-- client.lua lost: is one of them missing on a server? Exit status: 0 yes, 1 no, 2 cannot tell.
 local net, clock, fiber = require('net.box'), require('clock'), require('fiber')
 
 local function connect(ip)

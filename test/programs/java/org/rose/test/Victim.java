@@ -142,14 +142,15 @@ public final class Victim {
     }
   }
 
-  // Loads this class once more by another loader, so that its methods are distinct ones.
+  // Loads this class once more with another loader, so that its methods are different ones.
   static final class Another extends ClassLoader {
     void load() throws IOException {
       try (java.io.InputStream in = Victim.class.getResourceAsStream("Victim.class")) {
         java.io.ByteArrayOutputStream all = new java.io.ByteArrayOutputStream();
         byte[] some = new byte[4096];
         for (int n = in.read(some); n >= 0; n = in.read(some)) all.write(some, 0, n);
-        defineClass("org.rose.test.Victim", all.toByteArray(), 0, all.size()).getDeclaredMethods();  // links it
+        // this links the class
+        defineClass("org.rose.test.Victim", all.toByteArray(), 0, all.size()).getDeclaredMethods();
       }
     }
   }
@@ -160,7 +161,7 @@ public final class Victim {
         step(i);
         print("step " + i);
         break;
-      case "quiet":  // prints only every 1000th step: enough calls to be compiled
+      case "quiet":  // prints only every 1000th step, and makes enough calls to be compiled
         step(i);
         if (i % 1000 == 0) print("step " + i);
         break;
