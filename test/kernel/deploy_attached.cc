@@ -1,4 +1,4 @@
-// Nodes that rose did not start: which cgroups it may use for them, and which it must leave alone.
+// Nodes that rose did not start: which of their cgroups rose may use, and which it must leave alone.
 #include <catch2/catch.hpp>
 
 #include <signal.h>
@@ -19,7 +19,7 @@ using namespace rose::deploy;
 
 namespace {
 
-// A cgroup outside the deployment's, with sleeping processes of this test.
+// A cgroup outside the deployment's, in which processes of this test sleep.
 class Service {
  public:
   explicit Service(const std::string& name)
@@ -78,13 +78,13 @@ config::Config attaching(const std::vector<config::Attach>& nodes) {
   auto config = make_config(std::vector<config::Command>(nodes.size()), config::Network::host);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     config.nodes[i].attach = nodes[i];
-    config.nodes[i].ready = ready_tcp(1);  // never ready; the test is about the reason why attaching failed
+    config.nodes[i].ready = ready_tcp(1);  // it is never ready; the test is about the reason why attaching failed
     config.nodes[i].ready->timeout_ns = kSecond / 4;
   }
   return config;
 }
 
-// The error that prevented the deployment's start.
+// The error with which the deployment's start failed.
 Error start_error(const config::Config& config, const std::vector<pid_t>& pids = {}) {
   const RunDir dir;
   auto deployment = make(config, dir);
@@ -132,7 +132,7 @@ TEST_CASE("attaching to a cgroup that holds rose itself is refused", "[attach]")
     CHECK(has(error.message, "rose itself"));
     CHECK(has(error.hint, "setup"));
   }
-  // The machine's top folder is refused as well.
+  // The top cgroup of the machine is refused, too.
   CHECK(has(start_error(attaching({by_cgroup("/")})).message, "rose itself"));
 }
 
@@ -142,7 +142,7 @@ TEST_CASE("attaching to an ancestor of rose is refused, even if no cgroup shows 
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The process is in the machine's top cgroup, which is not exclusive to the node, but its process tree is.
+    // The process is in the machine's top cgroup, which does not belong to the node alone. Its process tree does.
     const pid_t node = ::getpid();
     if (!write_control(top / "cgroup.procs", std::to_string(node))) ::_exit(10);
     const pid_t rose = ::fork();
@@ -220,7 +220,7 @@ TEST_CASE("an attached cgroup that rose has moved into since is neither paused n
 TEST_CASE("heal resumes only those processes of an attached node that rose stopped", "[attach]") {
   Service service("heal");
   const pid_t node = service.sleeper();
-  const pid_t stopped = service.sleeper();  // stopped by its own user, before rose attached
+  const pid_t stopped = service.sleeper();  // its own user stopped it before rose attached
   const pid_t signalled = service.sleeper();
   const auto state = [](pid_t pid) { return kernel::process_stat(pid).value_or(kernel::ProcessStat{}).state; };
   ::kill(stopped, SIGSTOP);
@@ -238,7 +238,7 @@ TEST_CASE("heal resumes only those processes of an attached node that rose stopp
     if (!deployment || !(*deployment)->start()) ::_exit(11);
     if (!(*deployment)->foresee_stops(0)) ::_exit(12);
     if (frozen && !(*deployment)->pause_at_once(0)) ::_exit(13);
-    ::kill(signalled, SIGSTOP);  // as rose's BPF programs would stop it; rose has no record of it
+    ::kill(signalled, SIGSTOP);  // a BPF program of rose would stop it like this; rose has no record of it
     const std::string id = (*deployment)->id();
     if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(14);
     for (;;) ::pause();

@@ -47,7 +47,7 @@ using namespace rose::deploy;
 
 namespace {
 
-// Connects a UDP socket, which shows whether there is a route. Returns 0 or errno.
+// Connects a UDP socket, which shows whether there is a route. Returns 0, or errno if there is none.
 int connect_datagrams(const char* ip, std::uint16_t port) {
   const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in to{};
@@ -77,20 +77,21 @@ TEST_CASE("nodes reach each other and clients reach nodes", "[deploy]") {
     CHECK(run(*deployment, {"ip", "netns", "exec", node.netns, "ip", "link", "show", "rose0"}).ok());
   }
   CHECK(dir.read("command.log").find("10.251.7.3:7000 is n3") != std::string::npos);
-  // A connection from one node's namespace to another passes through the bridge.
+  // A connection from one node's namespace to another's passes through the bridge.
   int status = -1;
   in_netns(deployment->node_netns_fd(0), [&] {
     const auto output = run_command({kVictim, "ask", "10.251.7.2", "7000"});
     if (output) status = output->exit_code;
   });
   CHECK(status == 0);
-  // Name servers outside are not reachable, and a query fails at once; one inside the deployment is reachable.
+  // Name servers outside the deployment cannot be reached, so a query fails at once. A name server inside it can be
+  // reached.
   in_netns(deployment->node_netns_fd(0), [&] {
     CHECK(connect_datagrams("192.0.2.1", 53) == EACCES);
     CHECK(connect_datagrams("192.0.2.1", 54) == 0);
     CHECK(connect_datagrams("10.251.7.2", 53) == 0);
   });
-  // The host has neither the addresses nor the bridge: they exist only inside the namespaces.
+  // The host has neither the addresses nor the bridge, because they exist only in the namespaces.
   CHECK(run_command({"ip", "-o", "addr"}).value().out.find("10.251.7.") == std::string::npos);
   CHECK(names("/sys/class/net").count("rosebr0") == 0);
   const std::string id = deployment->id();
@@ -120,7 +121,7 @@ TEST_CASE("two deployments with the same addresses run side by side", "[deploy]"
 
 TEST_CASE("another user's lock on the folder of namespaces does not block a deployment", "[deploy]") {
   {
-    const RunDir dir;  // makes sure that /run/netns exists with the right mode
+    const RunDir dir;  // this makes sure that /run/netns exists and has the right mode
     (void)make(make_config({{"sleep", "1000"}}), dir);
   }
   int ready[2];
@@ -135,7 +136,7 @@ TEST_CASE("another user's lock on the folder of namespaces does not block a depl
   char byte = 0;
   REQUIRE(::read(ready[0], &byte, 1) == 1);
   std::atomic<bool> done{false};
-  std::thread release([&] {  // otherwise a deployment that waits for the lock would hang
+  std::thread release([&] {  // without this, a deployment that waits for the lock would hang
     (void)eventually([&] { return done.load(); }, 60 * kSecond);
     ::kill(stranger, SIGKILL);
     ::waitpid(stranger, nullptr, 0);
@@ -159,7 +160,7 @@ TEST_CASE("a host network has no namespaces", "[deploy]") {
   CHECK(deployment->node_netns_fd(0) == -1);
   CHECK(deployment->nodes()[0].netns.empty());
   REQUIRE_OK(deployment->start());
-  // the program's folder is not n1's
+  // the folder of the program is not that of n1
   CHECK(run(*deployment, {"sh", "-c", "exec ./deploy_victim ask $ROSE_IP_n1 27431"}).code == 127);
   CHECK(run(*deployment, {"sh", "-c", "exec ${config_dir}/deploy_victim ask $ROSE_IP_n1 27431"}).ok());
 }
@@ -285,7 +286,7 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   Recorder recorder;
   auto deployment = make(config, dir, &recorder);
   REQUIRE_OK(deployment->start());
-  // a command that was started may not have reached this point yet
+  // a command that was started may not have come this far yet
   REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));
   for (int start = 1; start <= 2; ++start) {
     const pid_t before = deployment->main_pid(0);
@@ -301,7 +302,7 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   }
   REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
   REQUIRE(eventually([&] { return recorder.seen().size() == 6; }));
-  ::usleep(150'000);  // three times the delay: no further start is expected
+  ::usleep(150'000);  // three times the delay, after which no further start is expected
   CHECK(deployment->starts(0) == 3);
   CHECK(deployment->main_pid(0) == 0);
   CHECK(!std::filesystem::exists(dir.path + "/.n1.pid"));
@@ -382,8 +383,9 @@ TEST_CASE("a pause freezes all processes of a node, and no restart happens meanw
   CHECK(cgroup::frozen(node.cgroup));
   CHECK(node_request(dir.path, "status", "n1").value() ==
         fmt::format("n1 paused pid {} starts 1", deployment->main_pid(0)));
-  CHECK(run(*deployment, {kVictim, "ask", node.ip, "7000"}).code == 2);  // accepted by the kernel, no answer
-  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));                // reaches frozen processes too
+  // the kernel accepts the connection, but nothing answers
+  CHECK(run(*deployment, {kVictim, "ask", node.ip, "7000"}).code == 2);
+  REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));  // this also reaches frozen processes
   REQUIRE(eventually([&] { return deployment->main_pid(0) == 0; }));
   ::usleep(100'000);
   CHECK(deployment->starts(0) == 1);
@@ -399,7 +401,7 @@ TEST_CASE("a pause freezes all processes of a node, and no restart happens meanw
   CHECK(eventually([&] { return state() == 'T'; }));
   REQUIRE_OK(deployment->resume(0, Scope::main));
   CHECK(eventually([&] { return state() == 'S'; }));
-  REQUIRE_OK(deployment->pause(0, Scope::all));  // stop() thaws
+  REQUIRE_OK(deployment->pause(0, Scope::all));  // stop() thaws them
   const pid_t paused = deployment->main_pid(0);
   deployment->stop();
   CHECK(::kill(paused, 0) != 0);
@@ -419,7 +421,7 @@ TEST_CASE("a node starts with default state, as its user and without further pri
   } observer;
   observer.filtered = filtered;
   auto config = make_config({{kVictim, "state"}});
-  // The build folder may not be accessible to the user nobody.
+  // The user nobody may not be able to access the build folder.
   std::filesystem::copy(kVictim, dir.path + "/victim");
   config.nodes[0].command[0] = dir.path + "/victim";
   config.nodes[0].user = "nobody";
@@ -445,7 +447,7 @@ TEST_CASE("a node starts with default state, as its user and without further pri
   CHECK(has("SigBlk:\t0000000000000000"));
   CHECK(has("SigIgn:\t0000000000000000"));
   CHECK(has("session 1"));
-  CHECK(has("fd 2\nsession"));  // 0, 1, 2 and no others
+  CHECK(has("fd 2\nsession"));  // descriptors 0, 1 and 2, and no others
   CHECK(has("write: done"));
   CHECK(static_cast<bool>(observer.listener) == filtered);
 }
@@ -619,7 +621,7 @@ TEST_CASE("root does not open what a node's user puts in place of a log", "[depl
     answered = true;
   });
   CHECK(eventually([&] { return answered.load(); }, 30 * kSecond));
-  // opens the file for reading, so that a program that still waits for a reader can continue
+  // open the file for reading, so that a program that still waits for a reader can continue
   const Fd reader(::open(log.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   asking.join();
   INFO((answer ? *answer : answer.error().message));
@@ -639,7 +641,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
   config.nodes[1].ready = ready_log("stubborn");
   Recorder recorder;
   auto deployment = make(config, dir, &recorder);
-  CHECK(!node_request(dir.path, "status", "n1"));  // not started
+  CHECK(!node_request(dir.path, "status", "n1"));  // it was not started
   REQUIRE_OK(deployment->start());
   struct stat socket{};
   REQUIRE(::stat((dir.path + "/" + kControlSocket).c_str(), &socket) == 0);
@@ -657,7 +659,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
     return answer == up(starts);
   };
   CHECK(says("start", 2));
-  CHECK(run(*deployment, {kVictim, "ask", "10.251.7.1", "7000"}).ok());  // start waits for readiness
+  CHECK(run(*deployment, {kVictim, "ask", "10.251.7.1", "7000"}).ok());  // because start waits until the node is ready
   CHECK(says("start", 2));
   CHECK(says("restart", 3));
   CHECK(ask("kill", "n1").value() == "n1 down starts 3");
@@ -667,7 +669,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
                                                     "end 0 signal 15 planned", "start 0", "planned 0 false",
                                                     "planned 0 true", "end 0 signal 9 planned", "start 0",
                                                     "planned 0 false"});
-  // After the planned ends, an unplanned one is reported as such again.
+  // After the planned ends, an unplanned end is reported as unplanned again.
   REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
   CHECK(eventually([&] { return deployment->starts(0) == 5; }));
   CHECK(std::as_const(recorder.ends).back().planned == false);
@@ -690,7 +692,7 @@ TEST_CASE("rose node stops, starts, restarts and kills", "[deploy]") {
   SECTION("a stop that becomes a kill while the run ends") {
     std::thread stopping([&] {
       const auto answer = ask("stop", "n2");
-      CHECK(!answer);  // the run ended first
+      CHECK(!answer);  // because the run ended first
     });
     REQUIRE(eventually([&] { return recorder.seen().back() == "planned 1 true"; }));
     deployment->stop();
@@ -711,14 +713,14 @@ TEST_CASE("a node killed during its start counts as ended", "[deploy]") {
   } observer;
   auto deployment = make(make_config({{"sleep", "100"}}), dir, &observer);
   observer.deployment = deployment.get();
-  REQUIRE_OK(deployment->start());  // without `ready`, a node need only have started
+  REQUIRE_OK(deployment->start());  // without `ready`, it is enough that the node has started
   CHECK(eventually([&] { return observer.seen() == std::vector<std::string>{"start 0", "end 0 signal 9"}; }));
   CHECK(deployment->main_pid(0) == 0);
 }
 
 TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
   const RunDir dir;
-  // Lets every call continue and records it.
+  // Lets every call continue, and records it.
   struct Supervisor : Recorder {
     Fd listener;
     std::thread thread;
@@ -759,7 +761,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
     }
     ~Supervisor() override { finish(); }
   } observer;
-  // With futex selected the child must spin; otherwise it sleeps.
+  // If futex is selected, the child must spin; otherwise it sleeps.
   observer.selected = GENERATE(std::vector<int>{SYS_openat, SYS_execve},
                                std::vector<int>{SYS_openat, SYS_execve, SYS_futex, SYS_getppid, SYS_exit_group});
   auto config = make_config({{kVictim, "open", "/etc/hostname"}});
@@ -769,7 +771,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
   REQUIRE_OK(deployment->start());
   CHECK(observer.count(SYS_execve) == 1);
   const int opens = observer.count(SYS_openat);
-  CHECK(opens >= 2);  // those of the loader and of the program
+  CHECK(opens >= 2);  // the loader and the program each make one
   CHECK(observer.count(SYS_getppid) == 0);
   REQUIRE_OK(deployment->signal(0, Scope::all, SIGKILL));
   REQUIRE(eventually([&] { return observer.count(SYS_openat) == 2 * opens; }));
@@ -778,7 +780,7 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
 }
 
 TEST_CASE("cancellation ends waits early, and everything is still undone", "[deploy]") {
-  // In a child process, because cancellation cannot be undone.
+  // Do this in a child process, because cancellation cannot be undone.
   const RunDir dir;
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
@@ -829,7 +831,7 @@ TEST_CASE("a second Ctrl-C ends a hanging teardown command, and the rest is undo
     spec.stdout_log = spec.stderr_log = dir.path + "/teardown.log";
     spec.cgroup = folder.string();
     cancel::request();
-    // Runs a command as teardown does after a first Ctrl-C, but with a longer timeout.
+    // Run a command as teardown does after a first Ctrl-C, but with a longer timeout.
     auto teardown = run_beside(spec, {.timeout_ns = 3600 * kSecond, .after_cancel_ns = 3600 * kSecond});
     if (!teardown) ::_exit(11);
     const CommandResult result = (*teardown)->wait();
@@ -858,7 +860,7 @@ TEST_CASE("what stopping a deployment could not undo is recorded, and heal undoe
   while (::umount2(name.c_str(), MNT_DETACH | UMOUNT_NOFOLLOW) == 0) {
   }
   REQUIRE(::unlink(name.c_str()) == 0);
-  REQUIRE(std::filesystem::create_directory(name));  // a folder, which `ip netns del` cannot remove
+  REQUIRE(std::filesystem::create_directory(name));  // it is a folder, which `ip netns del` cannot remove
   deployment.reset();
   const auto traces = traces_of(id);
   CHECK(traces.size() == 2);  // the namespace, and the lock file that lists it
@@ -902,7 +904,7 @@ TEST_CASE("heal waits for a child that a killed rose had just forked and that ho
 }
 
 TEST_CASE("heal undoes what a killed rose left behind, and nothing of a running rose", "[deploy]") {
-  // Fork first, while this process has one thread, because the child creates threads.
+  // Fork first, while this process has only one thread, because the child creates threads.
   const RunDir dir;
   int pipe_fds[2];
   REQUIRE(::pipe(pipe_fds) == 0);
@@ -932,7 +934,7 @@ TEST_CASE("heal undoes what a killed rose left behind, and nothing of a running 
   REQUIRE_OK(living->start());
   const std::vector<std::string> chosen = {id, living->id()};
 
-  // While the child lives, heal() must not touch anything that belongs to it.
+  // As long as the child lives, heal() must not touch anything that belongs to it.
   auto healed = heal(chosen);
   REQUIRE(healed);
   CHECK(healed->undone.empty());
@@ -972,7 +974,7 @@ TEST_CASE("without the privilege for namespaces one environment error is reporte
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // Like root in a container: files may be removed, namespaces and networks not.
+    // Act like root in a container, which may remove files, but no namespaces or networks.
     kernel::CapabilitySets sets;
     if (!kernel::get_capabilities(sets)) ::_exit(10);
     for (auto* set : {&sets.effective, &sets.permitted})
@@ -1010,7 +1012,7 @@ TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
     started += static_cast<double>(t2 - t1) / 1e6;
     stopped += static_cast<double>(monotonic_ns() - t3) / 1e6;
   };
-  cycle();  // folders that are created only once (in /run) now exist
+  cycle();  // now the folders exist that are created only once (in /run)
   created = started = stopped = 0;
   const Holdings before = holdings();
   for (int i = 0; i < 50; ++i) cycle();

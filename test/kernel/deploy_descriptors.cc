@@ -1,4 +1,4 @@
-// Limits of descriptors of processes that belong to another user.
+// Limits of descriptors for processes that belong to another user.
 #include <catch2/catch.hpp>
 
 #include <signal.h>
@@ -19,7 +19,7 @@ TEST_CASE("descriptors of another user's process are limited, or refused if that
   if (child == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(1);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // changing the user has reset it
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // because changing the user has reset it
     if (::write(ready[1], "x", 1) != 1) ::_exit(1);
     for (;;) ::pause();
   }
@@ -28,7 +28,7 @@ TEST_CASE("descriptors of another user's process are limited, or refused if that
   deploy::DescriptorLimits limits;
   const auto changed =
       limits.apply([child] { return std::vector<pid_t>{child}; }, 8, [](const std::string&) { return Result<void>{}; });
-  if (deploy::DescriptorLimits::may_be_raised()) {  // no CAP_SYS_RESOURCE
+  if (deploy::DescriptorLimits::may_be_raised()) {  // false without CAP_SYS_RESOURCE
     REQUIRE_FALSE(changed);
     CHECK(changed.error().message.find(std::to_string(child)) != std::string::npos);
   } else {

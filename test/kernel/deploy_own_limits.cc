@@ -1,4 +1,5 @@
-// Limits of a cgroup v2 folder copied to another folder on the real kernel, with every v2 controller of this machine.
+// The limits of a cgroup v2 folder are copied to another folder on the real kernel, with every v2 controller of this
+// machine.
 #include <catch2/catch.hpp>
 
 #include <unistd.h>
@@ -34,7 +35,7 @@ TEST_CASE("limits that a container engine set are copied into a node's own cgrou
     if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
   if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
 
-  // The controllers that the mount enables for its children are a setting of the machine: they must be restored.
+  // The mount enables some controllers for its children. This is a setting of the machine, so it must be restored.
   const std::string passed = read_file(*mount / "cgroup.subtree_control", 4096).value_or("");
   const std::filesystem::path own = *base / ("rose-own-limits-" + std::to_string(::getpid()));
   const std::filesystem::path engines = own / "engines", node = own / "node";
@@ -48,7 +49,7 @@ TEST_CASE("limits that a container engine set are copied into a node's own cgrou
   CHECK(kernel::own_limits(node).empty());
   REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));
   CHECK(kernel::own_limits(node / "rose.container") == limits);
-  CHECK(kernel::own_limits(node).empty());                              // the node's own folder is free for faults
+  CHECK(kernel::own_limits(node).empty());                              // so faults can use the node's own folder
   REQUIRE(kernel::take_over(limits, *mount, node / "rose.container"));  // as after a restart
   const auto refused =
       kernel::take_over({{std::string(usable.front().file), {"a word"}}}, *mount, node / "rose.container");

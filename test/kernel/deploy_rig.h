@@ -1,4 +1,5 @@
-// Deployments of small victims for tests: their configuration, a run directory, and what they leave on the machine.
+// Deployments of small victims for tests: the configuration, a run directory, and what a deployment leaves on the
+// machine.
 #pragma once
 
 #include <net/if.h>
@@ -77,7 +78,7 @@ inline std::unique_ptr<Deployment> make(const config::Config& config, const RunD
 
 using rose::test::eventually;
 
-// True if it has ended, although its parent may not have reaped it yet.
+// True if the process has ended, although its parent may not have reaped it yet.
 inline bool gone(pid_t pid) {
   const auto stat = read_file(fmt::format("/proc/{}/stat", pid));
   return !stat || stat->find(") Z ") != std::string::npos || stat->find(") X ") != std::string::npos;
@@ -97,7 +98,7 @@ inline std::set<std::string> names(const std::string& folder) {
   return found;
 }
 
-// Objects with rose's name that this process and the machine hold. Other tests may run in parallel, so only new ids
+// The objects with rose's name that this process and the machine hold. Other tests may run in parallel, so only new ids
 // that are listed in `ids` count.
 struct Holdings {
   std::size_t descriptors = 0;
@@ -109,7 +110,7 @@ inline Holdings holdings() {
   Holdings found;
   found.descriptors = names("/proc/self/fd").size();
   found.threads = names("/proc/self/task").size();
-  // Lists the links of this network namespace; /sys may show those of the process that mounted it.
+  // List the links of this network namespace in this way, because /sys may show those of the process that mounted it.
   struct if_nameindex* links = ::if_nameindex();
   for (const struct if_nameindex* link = links; link != nullptr && link->if_index != 0; ++link)
     found.host_links.insert(link->if_name);
@@ -122,7 +123,7 @@ inline Holdings holdings() {
   }
   return found;
 }
-// Everything on this machine whose name begins with `id`.
+// Everything on this machine that has a name which begins with `id`.
 inline std::vector<std::string> traces_of(const std::string& id) {
   std::vector<std::string> found;
   for (const std::string& folder :

@@ -1,4 +1,4 @@
-// File systems of rose and of other programs: the kernel reuses their device numbers.
+// File systems of rose and of other programs. The kernel reuses the device numbers of file systems.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>

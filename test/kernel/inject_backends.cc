@@ -1,5 +1,5 @@
-// Calls that both backends of syscall faults must match, however they are made, and which backend is chosen when. All
-// tests of this file run with either backend: ROSE_TEST_BACKEND=override.
+// Calls that both backends of syscall faults must match, however they are made, and which backend is chosen in which
+// case. All tests of this file run with either backend: ROSE_TEST_BACKEND=override.
 #include <csignal>
 
 #include "inject_rig.h"
@@ -153,7 +153,7 @@ TEST_CASE("1,024 faults are armed, and one call counts for 4,096 conditions") {
   rig.add({"create", "data", "repeat", "4", "write", "x", ";", "fsync", "fsync", "print", "done"});
   std::string schedule;
   for (int i = 0; i < kFaults; ++i) {
-    // All wait for the same four writes; one of them for the fsync after them.
+    // All faults wait for the same four writes, and one of them also for the fsync after them.
     schedule += fmt::format(
         "[[fault]]\nid = \"f{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\nwhen = [", i,
         i == kFaults - 1 ? "fsync" : "sync");

@@ -1,5 +1,5 @@
-// Threads that wait at a call or at a location in the program: only the selected one waits, and it continues when its
-// time has come.
+// Threads that wait at a call or at a location in the program. Only the selected thread waits, and it continues when
+// its time has come.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -16,7 +16,7 @@ using namespace rose::test;
 
 namespace {
 
-// Three threads that sync the same file and each write a line; "all" when all are done.
+// Three threads sync the same file, and each writes a line. The program prints "all" when all are done.
 std::vector<std::string> three_threads(std::string file) {
   return {"append", std::move(file), "threads", "3",    "1",       "fsync", "print", "synced",
           ";",      "print",         "all",     "gate", "../never"};
@@ -56,7 +56,7 @@ struct Child {
 }  // namespace
 
 TEST_CASE("a process whose id was reused is neither traced nor continued", "[block]") {
-  Child own, other, ended;  // before the holder, whose socket they would keep open
+  Child own, other, ended;  // start these before the holder, because they would keep its socket open
   const auto chains = std::make_unique<rose_chain[]>(ROSE_MAX_CHAINS);
   auto holder = inject::Holder::start(chains.get(), {0});
   REQUIRE(holder);
@@ -64,10 +64,10 @@ TEST_CASE("a process whose id was reused is neither traced nor continued", "[blo
   REQUIRE(theirs);
   const auto is_traced = [](pid_t pid) { return kernel::tracer_of(pid) != 0; };
 
-  // A thread that has ended: its id belongs to a thread of another process.
+  // The thread has ended, and its id belongs to a thread of another process.
   CHECK((*holder)->hold(0, own.pid, theirs.get(), other.pid));
   CHECK(eventually([&] { return !is_traced(other.pid); }));
-  // A process that has ended, whose id belongs to another one.
+  // The process has ended, and its id belongs to another process.
   const Fd was = kernel::open_pidfd(ended.pid);
   ended.end();
   ::kill(other.pid, SIGSTOP);
@@ -144,7 +144,7 @@ duration = "600s"
   REQUIRE(eventually([&] { return rig.lines("synced", 1) == 2; }));
   rig.injector->disarm();
   const auto outcomes = rig.injector->outcomes();
-  rig.wait_printed("all", 1);  // released when the run ends
+  rig.wait_printed("all", 1);  // they are released when the run ends
   rig.finish();
   CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
   CHECK(outcomes.at(0).detail.find("released after 200ms: what it waited for did not happen") != std::string::npos);
@@ -225,7 +225,7 @@ when = [ { log = "up" } ]
 until = [ { log = "went", node = "n3" } ]
 )");
   const pid_t main = rig.deployment->main_pid(0);
-  // armed: any thread that reaches the location is held immediately
+  // once the fault is armed, any thread that reaches the location is held immediately
   REQUIRE(eventually([&] { return traced(main) == 1; }));
   rig.touch("open");
   REQUIRE(eventually([&] { return rig.lines("called") == 7; }));
@@ -239,7 +239,7 @@ until = [ { log = "went", node = "n3" } ]
   REQUIRE(held.tid != main);
   CHECK(held.pid == main);
   CHECK(eventually([&] { return state_of(held.tid) == 't'; }));
-  // The function has not executed anything: it would write at its beginning.
+  // The function has not executed anything, because it would write at its beginning.
   CHECK(split(rig.read("n1/calls"), 'a').size() == 8);
   CHECK(split(rig.read("n1/calls"), 'b').size() == 8);
   CHECK(rig.lines("all") == 0);
@@ -399,7 +399,7 @@ until = [ { log = "went", node = "n1" } ]
     REQUIRE(eventually([&] { return count_lines("all") == 1; }));
     rig.injector->disarm();
     CHECK(traced(pid) == 0);
-    CHECK(::kill(pid, 0) == 0);  // it existed before the run, and continues
+    CHECK(::kill(pid, 0) == 0);  // it existed before the run, and continues to exist
     const auto outcome = rig.finish().at(0);
     CHECK(outcome.fired);
     CHECK(outcome.seen == 2);

@@ -1,5 +1,5 @@
-// Calls that rose makes on behalf of the caller: with the caller's rights and view of files, never writing into another
-// process, and never such that rose itself could wait forever.
+// Calls that rose makes on behalf of the caller. They have the caller's rights and view of files, never write into
+// another process, and never let rose itself wait forever.
 #include <fcntl.h>
 #include <linux/netlink.h>
 #include <signal.h>
@@ -37,15 +37,15 @@ effect = "full"
 error = "EIO"
 times = "forever"
 )");
-  // Created only now, because a run directory starts empty. The writer's end stays open, so that readers see no end of
-  // file.
+  // Create it only now, because a run directory is empty at first. The writer's end stays open, so that readers do not
+  // see the end of the file.
   REQUIRE(::mkfifo(fifo.c_str(), 0666) == 0);
   const Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   REQUIRE(writer);
   rig.touch("made");
   rig.begin();
   REQUIRE(eventually([&] { return rig.lines("openr ../fifo = 0") == 8; }));
-  // All threads poll, and one of them receives the byte: repeat until another one is waiting inside its read.
+  // All threads poll, and one of them receives the byte. Repeat this until another one is waiting in its read.
   const auto caught = [&] {
     std::error_code error;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {
@@ -63,7 +63,7 @@ times = "forever"
   CHECK(rig.finish().at(0).fired);
   std::atomic<bool> ended{false};
   std::thread end([&] {
-    rig.injector.reset();  // waits for the workers that still read
+    rig.injector.reset();  // this waits for the workers that still read
     ended = true;
   });
   CHECK(eventually([&] { return ended.load(); }));
@@ -77,7 +77,7 @@ TEST_CASE("an emulated call has the caller's rights") {
   auto& node = rig.add({"gate", "../go", "openr", "../roots", "fchmod", "777", "create", "own", "fchmod", "600",
                         "openr", "../roots", "read", "5", "print", "done"});
   node.user = "nobody";
-  // The victim's user may have no access to the build folder.
+  // The victim's user may not be able to access the build folder.
   std::filesystem::copy(kVictim, rig.path("victim"));
   node.command[0] = rig.path("victim");
   node.binaries = {rig.path("victim")};
@@ -120,7 +120,7 @@ TEST_CASE("emulated socket calls use the caller's folder, root, mounts and crede
   Rig rig;
   auto& near = rig.add({"udgram", "here.sock", "near", "print", "done"});
   near.user = "nobody";
-  std::filesystem::copy(kVictim, rig.path("victim"));  // the victim's user may have no access to the build folder
+  std::filesystem::copy(kVictim, rig.path("victim"));  // the victim's user may not be able to access the build folder
   near.command[0] = rig.path("victim");
   auto& mounted = rig.add({});
   mounted.command = {
@@ -146,7 +146,7 @@ TEST_CASE("emulated socket calls use the caller's folder, root, mounts and crede
 }
 
 TEST_CASE("memory of a process that has ended is neither read nor written") {
-  // A process that makes no call; only checking its notification shows that it is not the requested one.
+  // A process that makes no call. Only a check of its notification shows that it is not the requested one.
   constexpr std::size_t kSize = 16;
   char* memory = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   REQUIRE(memory != MAP_FAILED);
@@ -157,7 +157,7 @@ TEST_CASE("memory of a process that has ended is neither read nor written") {
   REQUIRE(::pipe(back) == 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    ::raise(SIGSTOP);  // the code below reads its memory while it is stopped
+    ::raise(SIGSTOP);  // the code below reads this process's memory while it is stopped
     if (::write(back[1], memory, kSize) < 0) ::_exit(1);
     ::_exit(0);
   }
@@ -173,7 +173,7 @@ TEST_CASE("memory of a process that has ended is neither read nor written") {
 
   const std::string file = "/tmp/rose-carry-" + std::to_string(::getpid());
   const Fd out(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  // The child then also has the descriptor, under the lowest number that was free in it.
+  // The child then also has the descriptor, under the lowest number that was free in the child.
   ::kill(child, SIGCONT);
   char seen[kSize] = {};
   REQUIRE(::read(back[0], seen, kSize) == kSize);

@@ -1,5 +1,5 @@
-// Wrong clocks: for every way of reading them, in children and new program images, for the selected node only, and
-// until the fault ends; waits for a time last until the node's own clock shows that time.
+// Wrong clocks: for every way of reading them, in children and new program images, only for the selected node, and
+// until the fault ends. A wait for a time lasts until the node's own clock shows that time.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,7 +26,7 @@ double monotonic_minus_real() {
          static_cast<double>(monotonic.tv_nsec - real.tv_nsec) / 1e3;
 }
 
-// How far a process's clocks were ahead of the real ones, and how long reading them took.
+// How far the clocks of a process were ahead of the real ones, and how long it took to read them.
 struct Reading {
   double libc = 0, day = 0, raw = 0, monotonic = 0;  // us
   long time = 0;                                     // s
@@ -40,10 +40,10 @@ struct Clocks : Rig {
     config.nodes.back().command = {program};
     config.nodes.back().command.insert(config.nodes.back().command.end(), words.begin(), words.end());
   }
-  // Waits until the node prints a line of this kind, and returns its reading. Of several such lines, the one whose
-  // reading took the least time counts.
+  // Waits until the node prints a line of this kind, and returns the reading in it. If there are several such lines,
+  // the reading that took the least time counts.
   std::optional<Reading> reading(const std::string& what, std::size_t node = 0) {
-    const std::string until_now = out(node);  // whole lines, or a placeholder if the file does not exist yet
+    const std::string until_now = out(node);  // complete lines, or a placeholder if the file does not exist yet
     const std::size_t before = until_now.rfind('\n') == std::string::npos ? 0 : until_now.size();
     std::optional<Reading> found;
     (void)eventually([&] {
@@ -71,7 +71,8 @@ void all_ahead(const Reading& reading, double by) {
   CHECK(std::abs(reading.libc - by) < near);
   CHECK(std::abs(reading.day - by) < near);
   CHECK(std::abs(reading.raw - by) < near);
-  CHECK(std::abs(static_cast<double>(reading.time) * 1e6 - by) < 2.5e6);  // two clocks with a resolution of seconds
+  // because both clocks have a resolution of seconds
+  CHECK(std::abs(static_cast<double>(reading.time) * 1e6 - by) < 2.5e6);
   CHECK(std::abs(reading.monotonic) < near);
 }
 
@@ -99,7 +100,7 @@ shift = "-90m"
     all_ahead(*rig.reading(what, 1), -1.5 * kHour);
   }
   all_ahead(*rig.reading("now", 2), 0);
-  // None of their lines shows the real time, not even the first.
+  // None of their lines shows the real time, not even the first one.
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}}) {
     const double by = node == 0 ? kHour : -1.5 * kHour;
     for (const auto& line : split(rig.out(node), '\n')) {
@@ -144,7 +145,7 @@ duration = "100ms"
 after = ["both"]
 )");
   (void)rig.reading("once");
-  all_ahead(*rig.reading("now"), 0);  // now a child prints times, too
+  all_ahead(*rig.reading("now"), 0);  // now a child also prints times
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).injected >= 2; }));
   const Reading two = *rig.reading("now");
@@ -168,7 +169,7 @@ TEST_CASE("the stacks of threads that read a wrong clock are recorded", "[clocks
   Clocks rig;
   rig.stacks = true;
   rig.watch(kClock, {"watch"});
-  rig.watch(kStatic, {"watch"});  // without a vDSO function, each reading is a system call
+  rig.watch(kStatic, {"watch"});  // a program without a vDSO reads the clock by system calls
   rig.start(R"(
 [[fault]]
 id = "ahead"
@@ -216,8 +217,8 @@ shift = "+1h"
 )");
   const double fast = rig.reading("now", 0)->libc, still = rig.reading("now", 1)->libc;
   const std::int64_t began = monotonic_ns();
-  // A program that prints a clock may be delayed between reading and printing; the longer the test observes, the
-  // smaller that share becomes.
+  // A program that prints a clock may be delayed after it has read the clock. The longer the test observes, the smaller
+  // the share of this delay becomes.
   double later = 0, stood = 0;
   REQUIRE(eventually(
       [&] {
@@ -227,7 +228,7 @@ shift = "+1h"
         return passed > 1e6 && later - fast >= 2 * 0.95 * passed && still - stood >= 0.95 * passed;
       },
       120 * kSecond));
-  // The clock cannot have gained more than twice the time that has passed since before the fault began.
+  // The clock cannot have gained more than twice the time that has passed since a moment before the fault began.
   CHECK(later <= 2 * static_cast<double>(monotonic_ns() - before) / 1e3);
   CHECK(stood < kHour);
 }
@@ -255,7 +256,7 @@ node = "n3"
 shift = "-1h"
 )");
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
-    // Cond, sem, sleep, timer; the least of several, because the waiting thread may be scheduled late.
+    // Cond, sem, sleep, timer. Take the smallest of several values, because the waiting thread may be scheduled late.
     std::array<long, 4> least{};
     REQUIRE(eventually(
         [&] {
@@ -266,17 +267,17 @@ shift = "-1h"
               continue;
             for (std::size_t i = 0; i < took.size(); ++i) least[i] = std::min(least[i], took[i]);
           }
-          // The wait must not take an hour, and at triple speed only a part of 300 ms.
+          // The wait must not take an hour. At triple speed, it takes only a part of 300 ms.
           return std::all_of(least.begin(), least.end(), [](long took) { return took < 280'000; });
         },
         300 * kSecond));
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
     CHECK_FALSE(rig.printed("no ticks", node));
-    // The program's own time value is restored in its memory; later only if it was scheduled so late that its wait was
-    // over before it began.
+    // The program's own time value is restored in its memory. This is late only if the program was scheduled so late
+    // that its wait was over before it began.
     CHECK_FALSE(rig.printed("spoiled", node));
-    // On a busy machine the first rounds may all be late.
+    // On a busy machine, the first rounds may all be late.
     CHECK(eventually(
         [&] {
           const auto lines = split(rig.out(node), '\n');
@@ -288,7 +289,7 @@ shift = "-1h"
   }
 }
 
-// The amount is not checked, because the machine may be shared.
+// The cost is not checked, because other processes may use the machine.
 TEST_CASE("the cost of reading a clock is printed", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"cost"});

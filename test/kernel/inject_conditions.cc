@@ -1,5 +1,5 @@
-// Every kind of condition with every kind of fault: the fault occurs exactly there, neither earlier nor later. Also
-// roles.
+// Every kind of condition with every kind of fault. The fault must occur exactly when the condition is met, neither
+// earlier nor later. Also roles.
 #include <csignal>
 
 #include "inject/plan.h"
@@ -27,11 +27,11 @@ TEST_CASE("a crash fires at every kind of condition") {
   }
 }
 
-// Returns whether the node was observed to be paused at this moment; a busy machine may miss a short pause.
+// Returns whether the node was seen paused at this moment. On a busy machine, a short pause may be missed.
 static bool pauses_at(const Moment& moment, int ms) {
   Stage stage;
   stage.reach(moment, fmt::format("kind = \"pause\"\nduration = \"{}ms\"", ms));
-  // Conditions that user space evaluates (time, logs) take a while to come into force.
+  // Conditions that user space evaluates (time, logs) take effect only after a while.
   REQUIRE(eventually([&] { return stage.injector->outcomes().back().detail.find("stopped") != std::string::npos; }));
   stage.touch("n1/go");
   stage.touch("n1/done");
@@ -75,7 +75,7 @@ TEST_CASE("every kind of condition arms a syscall fault") {
     stage.touch("n1/go");
     stage.touch("n1/done");
     stage.wait_printed("survived");
-    // The call that meets a condition is executed; the next one is not.
+    // The call that meets a condition is executed, but the next call is not.
     CHECK(stage.printed("mkdir last = EDQUOT"));
     CHECK_FALSE(stage.exists("n1/last"));
     CHECK(stage.exists("n1/x1") == moment.x1);
@@ -90,7 +90,7 @@ namespace {
 
 const std::string kLeader = "[[role]]\nname = \"leader\"\nfunction = \"step_function\"\n";
 
-// Nodes that become leader when their file "lead" appears, and again with "lead2".
+// Nodes that become the leader when their file "lead" appears, and once more with "lead2".
 struct Electorate : Rig {
   explicit Electorate(config::Network network = config::Network::host) : Rig(network) {
     for (int i = 0; i < 3; ++i) {
@@ -163,7 +163,7 @@ TEST_CASE("conditions on a role's node count only events of that node") {
     rig.lead(1);
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).conditions.at(0).met; }));
     if (condition.find("mkdir") != std::string::npos) {
-      // n1 does not lead.
+      // n1 is not the leader.
       rig.touch("n1/data2");
       rig.touch("n2/lead2");
     } else {
@@ -226,7 +226,7 @@ until = [ { log = "leads again" } ]
     CHECK_FALSE(reaches(1, 0, "300"));
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));
-    // Another node leads now; the partition stays on the original node, and n2's message ends it.
+    // Now another node leads. The partition stays at the original node, and a message of n2 ends it.
     rig.lead(2);
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));

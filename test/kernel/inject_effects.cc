@@ -1,4 +1,5 @@
-// Faults that fired without changing anything are distinguished from those that had an effect, kind by kind.
+// Faults that fired without changing anything are distinguished from those that had an effect. This is tested for each
+// kind.
 #include "deploy/disk.h"
 #include "inject_limits.h"
 #include "inject_ping.h"
@@ -8,14 +9,14 @@ using namespace rose::test;
 
 namespace {
 
-// More than one page, because one page may remain free in a full file system that was empty before.
+// This is more than one page, because one page may remain free in a full file system that was empty before.
 const std::string kPages(1 << 16, 'x');
 
 struct Row {
   std::string name;
-  std::string fault;               // kind and keys
-  std::vector<std::string> steps;  // steps of n1 after the fault is in effect
-  std::string no_effect;           // "": the fault has an effect
+  std::string fault;               // the kind and the keys of the fault
+  std::vector<std::string> steps;  // the steps that n1 makes after the fault is in effect
+  std::string no_effect;           // the reason why the fault has no effect; "": it has one
   std::optional<kernel::Controller> needs{};
   bool disk = false;
 };

@@ -28,7 +28,7 @@ void need_java() {
   if (std::system(tried.c_str()) != 0) skip_case("no `java`: apt-get install default-jdk-headless");
 }
 
-// One node: a JVM that executes a part repeatedly, on several threads.
+// Adds one node, which is a JVM that executes a part repeatedly, on several threads.
 config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 1,
                       std::vector<std::string> options = {}) {
   need_java();
@@ -59,7 +59,7 @@ std::string last_line(const Rig& rig) {
   return last;
 }
 
-// The line of the source with this comment.
+// The line of the source that contains this comment.
 int line_of(const std::string& comment) {
   int number = 0;
   const std::string source = read_file(kSource).value();
@@ -71,7 +71,7 @@ int line_of(const std::string& comment) {
   return 0;
 }
 
-// "caught 12 java.io.IOException: injected by rose" -> 12
+// The numbers in lines such as "caught 12 java.io.IOException: injected by rose".
 std::vector<int> caught(const Rig& rig) {
   std::vector<int> all;
   for (const auto& line : split(rig.out(), '\n'))
@@ -79,7 +79,7 @@ std::vector<int> caught(const Rig& rig) {
   return all;
 }
 
-// Checks that the schedule's fault ends the JVM, and that `last` is the last line that the JVM printed.
+// Checks that the fault of the schedule ends the JVM, and that `last` is the last line that the JVM printed.
 void ends_with_line(const std::string& last, const std::string& part, int times, const std::string& schedule,
                     std::vector<std::string> options = {}) {
   Rig rig;

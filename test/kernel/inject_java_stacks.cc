@@ -1,4 +1,5 @@
-// Java frames in the stack of the thread that a fault hit: methods in order, with file and line, whatever the fault.
+// The Java frames in the stack of the thread that a fault hit: the methods are in order, with file and line, whatever
+// the fault is.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace {
 const std::string kClasses = std::string(ROSE_PROGRAMS_DIR) + "/java";
 const std::string kSource = std::string(ROSE_TEST_DIR) + "/programs/java/org/rose/test/Stacks.java";
 
-// One node: a JVM that executes a part repeatedly; `threads` 0: on its main thread.
+// Adds one node, which is a JVM that executes a part repeatedly. If `threads` is 0, the main thread executes it.
 config::Node& add_jvm(Rig& rig, const std::string& part, int times, int threads = 0,
                       std::vector<std::string> options = {}) {
   if (!std::filesystem::exists(kClasses + "/compiled"))
@@ -51,7 +52,7 @@ std::string describe(const schedule::Stack& stack) {
   return text + stack.incomplete;
 }
 
-// The program's own frames, in order: "put 17".
+// The program's own frames, in order, such as "put 17".
 std::vector<std::string> own_frames(const schedule::Stack& stack) {
   std::vector<std::string> own;
   const std::string class_name = "org.rose.test.Stacks.";
@@ -112,7 +113,7 @@ times = 4
       CHECK(stack.incomplete == "");
       CHECK(first(own_frames(stack), 4) == expected);
       CHECK(stack.thread.starts_with("worker-"));
-      // The C library's call keeps its place, inside Java's.
+      // The C library's call stays in its place, inside the Java frames.
       REQUIRE(!stack.frames.empty());
       CHECK(stack.frames[0].module.find("libc") != std::string::npos);
       CHECK(outermost_is_a_thread(stack));
@@ -139,7 +140,7 @@ TEST_CASE("the stack of a failed call on a JVM's main thread is complete", "[jav
 TEST_CASE("the stack of a thread that is held in a call is read while its JVM makes such calls", "[java]") {
   Rig rig;
   add_jvm(rig, "write", 5, 0, {"-Xmx32m"});
-  // JVMs open files of their cgroup whenever they check their memory, also in the thread that prints a stack.
+  // A JVM opens files of its cgroup whenever it checks its memory, even in the thread that prints a stack.
   const auto outcome = outcome_of(rig,
                                   "[[fault]]\nid = \"it\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = "
                                   "\"write\", path = \"*/lines.0\", count = 2 }\n"
@@ -164,7 +165,7 @@ TEST_CASE("stacks of a crash, a pause and an exception at a method of a JVM are 
     REQUIRE(own.size() >= 3);
     CHECK(own[0].starts_with("step "));
     CHECK(std::vector<std::string>{own[1], own[2]} == below);
-    CHECK(outcome.stacks[0].frames[0].function == "org.rose.test.Stacks.step");  // no frame of the agent
+    CHECK(outcome.stacks[0].frames[0].function == "org.rose.test.Stacks.step");  // so there is no frame of the agent
     CHECK(outermost_is_a_thread(outcome.stacks[0]));
   }
   SECTION("a pause") {
@@ -207,7 +208,7 @@ TEST_CASE("stacks of a crash, a pause and an exception at a method of a JVM are 
 
 TEST_CASE("a thread inside the JVM itself does not delay the others", "[java]") {
   Rig rig;
-  // The JVM's own loader reads the class.
+  // The JVM's own loader reads this class.
   add_jvm(rig, "late", 1, 0, {"-Xbootclasspath/a:" + kClasses});
   const auto outcome = outcome_of(rig,
                                   "[[fault]]\nid = \"it\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = "

@@ -1,5 +1,5 @@
-// Links, clocks, limits, disks and waits with every kind of condition: in effect from that moment on, for that node
-// alone, and undone at their end.
+// Faults in links, clocks, limits, disks and waits, with every kind of condition. Each is in effect from the moment on
+// at which the condition is met, only for its node, and is undone at its end.
 #include "deploy/disk.h"
 #include "inject_limits.h"
 #include "inject_stage.h"
@@ -54,7 +54,7 @@ struct Kinds : Stage {
     REQUIRE(end_ping(start_ping(*this, 0, {"tcp", "10.251.9.2", "7100", "20000"})) == kEcho);
     return (monotonic_ns() - began) / kMillisecond;
   }
-  // How far n1's clock was ahead when it printed the time for the nth time.
+  // How far n1's clock was ahead when n1 printed the time for the nth time.
   [[nodiscard]] std::int64_t ahead_s(std::size_t nth) const {
     for (const std::string& line : split(out(), '\n'))
       if (line.starts_with("time ") && nth-- == 0)
@@ -73,7 +73,7 @@ struct Kinds : Stage {
       INFO(id);
       REQUIRE(eventually([&] { return outcome(id).ended_ns.has_value(); }));
     }
-    injector->catch_up();  // the end of a fault is carried out a little later
+    injector->catch_up();  // because the end of a fault is carried out a little later
   }
 
   std::vector<std::string> ids;
@@ -90,7 +90,7 @@ TEST_CASE("every other kind of fault fires at every kind of condition") {
     const bool limits = !stage.lacks("controllers"), disks = !stage.lacks("disks");
     stage.reach_with(moment, stage.faults(moment));
     const pid_t pid = stage.deployment->main_pid(0), other = stage.deployment->main_pid(1);
-    const auto of_other = descriptors_of(other);  // equal to n1's before the fault
+    const auto of_other = descriptors_of(other);  // the same as n1's before the fault
     const std::string full = stage.path("n1/full"), slow = stage.path("n1/slow");
 
     stage.wait_fired_but("wait");

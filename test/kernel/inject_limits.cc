@@ -1,4 +1,4 @@
-// Real resource limits: the node sees the limit, no other process does, and the limit is removed at the end.
+// Real limits of resources. The node has the limit, no other process has it, and it is removed at the end.
 #include <signal.h>
 
 #include "inject_limits.h"
@@ -33,7 +33,7 @@ until = [ { log = "EMFILE" } ]
   for (const pid_t pid : others) CHECK(descriptors_of(pid).rlim_cur == before.rlim_cur);
   rig.touch("go");
   rig.wait_printed("create c = EMFILE", 0);
-  // The node ends after that line.
+  // The node ends after it has printed that line.
   for (const pid_t pid : pids)
     CHECK(eventually([&] {
       return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur;
@@ -122,7 +122,7 @@ until = [ { state = "started" } ]
   REQUIRE(std::filesystem::remove(rig.path("begin")));
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != first && rig.deployment->starts(0) == 2; }));
-  // The limit ends because the node has started again. Then it can grow again.
+  // The limit ends because the node has started again. Then the node can grow again.
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
   rig.injector->catch_up();
   rig.touch("begin");
@@ -150,8 +150,9 @@ share = 0.05
   const pid_t pid = rig.deployment->main_pid(0);
   rig.injector->disarm();
   CHECK_FALSE(in_force(folder, kernel::Controller::cpu, 50'000));
-  CHECK(std::filesystem::exists(folder) == kernel::find_controller(kernel::Controller::cpu)->v2);  // v2: the node's own
-  CHECK(::kill(pid, 0) == 0);  // continues where it was before
+  // with v2, the node's own folder is used
+  CHECK(std::filesystem::exists(folder) == kernel::find_controller(kernel::Controller::cpu)->v2);
+  CHECK(::kill(pid, 0) == 0);  // the process continues in the cgroup in which it was before
   const auto outcome = rig.finish().at(0);
   CHECK(outcome.fired);
   CHECK(outcome.injected >= 3);
@@ -191,11 +192,12 @@ TEST_CASE("disk-full: nobody can write any more, not even root, and files are ke
                 "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
     const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
     CHECK(mounted(folder));
-    for (const std::size_t node : {0, 1}) rig.wait_printed("up", node);  // later output would not fit on the full disk
+    // wait for this now, because later output would not fit on the full disk
+    for (const std::size_t node : {0, 1}) rig.wait_printed("up", node);
     if (inside.empty()) CHECK(error_of_write(folder + "/before") == 0);
     rig.begin();
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);
-    int tries = 0;  // new files only: rewriting an existing one would first free its space
+    int tries = 0;  // use only new files, because rewriting an existing one would first free its space
     REQUIRE(eventually([&] { return error_of_write(fmt::format("{}/tried.{}", folder, ++tries)) == ENOSPC; }));
     CHECK(error_of_write(rig.path("n2/there")) == 0);
     if (!inside.empty()) CHECK(error_of_write(rig.path("n1/beside")) == 0);
@@ -215,7 +217,7 @@ TEST_CASE("a limit has the stack of the thread that met it", "[limits]") {
   needs(kernel::Controller::memory);
   struct Limit {
     std::string kind, keys;
-    std::vector<std::string> steps;  // after the fault has begun
+    std::vector<std::string> steps;  // the steps after the fault has begun
     std::string why;
   };
   const std::vector<Limit> limits = {

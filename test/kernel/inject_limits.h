@@ -1,4 +1,4 @@
-// Limits and disks of a node as seen from outside.
+// The limits and disks of a node, as they are seen from outside.
 #pragma once
 
 #include <fcntl.h>
@@ -34,13 +34,13 @@ inline void needs(kernel::Controller controller) {
   }
 }
 
-// rose's folder in the hierarchy of a controller: "" if the node's own folder is used.
+// rose's folder in the hierarchy of a controller. "" if the node's own folder is used.
 inline std::filesystem::path group_of(const Rig& rig, kernel::Controller controller, const std::string& node) {
   const auto place = kernel::find_controller(controller);
   return place->v2 ? rig.deployment->nodes()[0].cgroup : place->base / (rig.deployment->id() + "-" + node);
 }
 
-// True if this is the limit of such a folder, with either version of cgroups.
+// True if such a folder has this limit, for either version of cgroups.
 inline bool in_force(const std::filesystem::path& folder, kernel::Controller controller, std::uint64_t amount) {
   return kernel::in_force(folder, controller, kernel::find_controller(controller)->v2, amount);
 }
@@ -69,11 +69,11 @@ inline void make_file(const std::string& path, std::size_t bytes) {
   REQUIRE(::fsync(file.get()) == 0);
 }
 
-// The durations of `count` reads that bypass the page cache, sorted.
+// Makes `count` reads that bypass the page cache, and returns their durations, sorted.
 inline std::vector<std::int64_t> reads(const std::string& path, std::size_t count) {
   Fd file(::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
   if (!file && errno == EINVAL)
-    file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // tmpfs before Linux 6.6 has only the cache
+    file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));  // before Linux 6.6, tmpfs has only the cache
   REQUIRE(file);
   alignas(kPage) static char page[kPage];
   std::vector<std::int64_t> all;

@@ -1,5 +1,5 @@
-// Bad links in network namespaces and on one host: their measured effect on packets, which peers are unaffected, and
-// how they end.
+// Bad links in network namespaces and on one host: their measured effect on packets, which peers they do not affect,
+// and how they end.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -30,7 +30,7 @@ struct Links : ThreeNodes {
       is_ready_when("listening");
     }
   }
-  // Sends datagrams and returns the receiver's report on them.
+  // Sends datagrams, and returns the receiver's report on them.
   Burst burst(int from, int to, int count, int gap_us, const std::string& text = "-") {
     const int number = next_burst();
     end(start_at(*this, static_cast<std::size_t>(from), kTraffic,
@@ -39,7 +39,7 @@ struct Links : ThreeNodes {
     return report_of(to, number);
   }
   int next_burst() { return ++bursts_; }
-  // The report of a burst whose sender has finished: once two reports in a row agree, no more packets arrive.
+  // The report on a burst whose sender has finished. When two reports in a row are equal, no more packets arrive.
   Burst report_of(int node, int number) {
     const std::string begin = fmt::format("burst {}:", number);
     const auto reports = [&] {
@@ -64,7 +64,7 @@ struct Links : ThreeNodes {
     REQUIRE(fields == 10);
     return one;
   }
-  // How long a stream of this many bytes takes, in ms.
+  // How long a stream of so many bytes takes, in ms.
   long stream(int from, int to, long bytes) {
     auto before = lines(fmt::format("received {}", bytes), static_cast<std::size_t>(to));
     const std::int64_t began = monotonic_ns();
@@ -85,8 +85,8 @@ struct Links : ThreeNodes {
   int bursts_ = 0;
 };
 
-// With a delay of 50 ms. A busy machine may wake a receiver late, which the link does not cause: the fastest packet
-// shows the link's delay, and the fastest twentieth that it was not an exception.
+// For a delay of 50 ms. A busy machine may wake a receiver late, which the link does not cause. Therefore the fastest
+// packet shows the link's delay, and the fastest twentieth shows that this packet was no exception.
 constexpr long kLeast = 49'900;  // us
 constexpr long kMost = 51'000;
 constexpr long kMostOfTwentieth = 65'000;
@@ -118,9 +118,9 @@ until = [ { log = "^burst 4:", node = "n3" } ]
   CHECK(slow.least > kLeast);
   CHECK(slow.least < kMost);
   CHECK(slow.p05 < kMostOfTwentieth);
-  // The other direction, and other peers, are not affected.
+  // The other direction and other peers are not affected.
   CHECK(rig.burst(1, 0, 50, 1000).p05 < 20'000);
-  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);  // the report of this burst, the fourth, ends the fault
+  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);  // the report on this burst, the fourth one, ends the fault
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
   CHECK(rig.burst(0, 1, 20, 1000).p05 < 20'000);
   const auto outcome = rig.finish().at(0);
@@ -208,7 +208,7 @@ reorder = 0.2
   CHECK(twice.got == 2'000);
   CHECK(twice.twice > 320);
   CHECK(twice.twice < 480);
-  // No program receives a corrupted packet: a checksum detects each.
+  // No program receives a corrupted packet, because a checksum detects each of them.
   const Burst turned = rig.burst(0, 2, 2'000, 50);
   CHECK(turned.wrong == 0);
   CHECK(turned.got > 1'520);
@@ -238,7 +238,7 @@ jitter = "20ms"
   const Burst uneven = rig.burst(0, 1, 300, 20'000);
   CHECK(uneven.got == 300);
   CHECK(uneven.behind == 0);
-  // Some take much less than the delay and some much more; a busy machine delays all of them.
+  // Some packets take much less time than the delay, and some much more. A busy machine delays all of them.
   CHECK(uneven.p05 > 9'900);
   CHECK(uneven.p05 < 25'000);
   CHECK(uneven.p95 > 44'000);
@@ -254,8 +254,8 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  // At least one second at that rate; how much more depends on the machine. Data that is not delayed takes less, unless
-  // the machine is busy.
+  // At that rate, the stream takes at least one second, and more if the machine is busy. Data that is not delayed takes
+  // less, unless the machine is busy.
   constexpr long kAtThatRate = 950;
   const auto is_wide = [&](int from, int to) {
     return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; });
@@ -340,7 +340,7 @@ count = 2
 counts = "connections"
 )");
   rig.wait_fired();
-  // A delayed stream takes at least one second for its handshake and one for its bytes.
+  // A delayed stream takes at least one second for its handshake and another one for its bytes.
   CHECK(rig.stream(0, 1, 1000) < 1900);
   CHECK(rig.stream(0, 1, 1000) > 1950);
   CHECK(rig.stream(0, 1, 1000) < 1900);
@@ -380,7 +380,7 @@ delay = "30ms"
   };
   const std::int64_t began = monotonic_ns();
   client("stream", 0, {"1000"});
-  CHECK(monotonic_ns() - began > 235'000'000);  // the handshake, and the answer: two round trips
+  CHECK(monotonic_ns() - began > 235'000'000);  // two round trips, one for the handshake and one for the answer
   const int slowed = rig.next_burst(), not_slowed = rig.next_burst();
   client("send", 0, {std::to_string(slowed), "50", "1000"});
   CHECK(rig.report_of(0, slowed).p05 > 59'900);
@@ -388,7 +388,7 @@ delay = "30ms"
   CHECK(rig.report_of(1, not_slowed).p05 < 20'000);
   const Burst both = rig.burst(1, 2, 50, 1000);
   CHECK(both.least > kLeast);
-  CHECK(both.p05 < kMostOfTwentieth);  // delaying one of them twice would take at least 70 ms
+  CHECK(both.p05 < kMostOfTwentieth);  // if one of them were delayed twice, it would take at least 70 ms
 }
 
 TEST_CASE("packets that a link delays when a partition begins do not cross it", "[links][netns]") {

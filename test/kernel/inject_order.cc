@@ -17,7 +17,7 @@ name = "written"
 node = "n1"
 when = [ { syscall = "openat", path = "*/log.1" } ]
 )";
-// A call whose result is part of the event: when the result is known, it is too late to hold the call.
+// A call whose result is part of the event. When the result is known, it is too late to hold the call.
 const std::string kWrittenWell = R"(
 [[event]]
 name = "written"
@@ -79,7 +79,7 @@ TEST_CASE("steps wait for each other only where the order requires it", "[order]
   std::atomic<bool> third = false;
   std::thread waits([&] { third = rig.injector->step("three", Part::begin).has_value(); });
   CHECK(rig.injector->step("two", Part::end).has_value());
-  CHECK_FALSE(third);  // step `one` has begun, and has not ended
+  CHECK_FALSE(third);  // step `one` has begun, but has not ended
   CHECK(rig.injector->step("one", Part::end).has_value());
   waits.join();
   CHECK(third);

@@ -26,7 +26,7 @@ struct Trio : ThreeNodes {
     touch("n3/heal");
     REQUIRE(eventually([&] { return injector->finished(); }));
   }
-  // Answers may take long on a busy machine, so the limit is long where an answer is expected.
+  // On a busy machine an answer may take long, so the limit is long where an answer is expected.
   Answer answer(int from, int to, const std::string& how = "tcp", int offset = 0,
                 const std::string& limit_ms = "60000") {
     return end_ping(
@@ -35,7 +35,7 @@ struct Trio : ThreeNodes {
   bool cut_off(int from, int to, const std::string& how = "tcp", int offset = 0) {
     return answer(from, to, how, offset, "250") != kEcho;
   }
-  // A connection that is in use when this returns.
+  // Starts a connection that is in use when this function returns.
   pid_t stream(int from, int to, const std::string& limit_ms) {
     REQUIRE(reaches(from, to));
     int in_use[2];
@@ -73,7 +73,7 @@ void both_ways(Trio& rig) {
   CHECK(rig.cut_off(0, 1));
   CHECK(rig.cut_off(1, 0));
   CHECK(rig.cut_off(0, 1, "udp"));
-  // The kernel reports no error on either side: a datagram is sent nevertheless.
+  // The kernel reports no error on either side, so a datagram is sent nevertheless.
   CHECK(rig.reaches(0, 1, "send"));
   CHECK(rig.reaches(0, 2));
   CHECK(rig.reaches(1, 2));
@@ -106,8 +106,8 @@ ports = [{}]
 )",
                         direction, rig.port(0)));
   rig.wait_fired(1);
-  // Datagrams pass in one direction only, so no echo returns in either case; which direction is cut follows from the
-  // node that receives the request.
+  // Datagrams pass in one direction only, so no echo returns in either case. The node that receives the request shows
+  // which direction is cut.
   CHECK(rig.cut_off(0, 1, "udp"));
   CHECK(rig.reaches(0, 1));
   CHECK(rig.cut_off(2, 0));
@@ -140,7 +140,7 @@ TEST_CASE("netns: no packet crosses a partition once it was reported") {
   for (int round = 0; round < 5; ++round) {
     Trio rig;
     rig.prepare("[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\npeers = [\"n2\"]\n");
-    // Counters of the node's network stack, independent of what its programs have read.
+    // Counters of the node's network stack, which do not depend on what the node's programs have read.
     const auto packets = [&](std::size_t node, std::size_t field) {
       const auto pid = rig.deployment->main_pid(node);
       const auto text = read_file(fmt::format("/proc/{}/net/snmp", pid)).value_or("");
@@ -208,10 +208,10 @@ TEST_CASE("direction = out drops a node's outgoing packets only, direction = in 
       rig.wait_fired();
       const auto dropped = [&] { return rig.injector->outcomes().at(0).injected; };
       REQUIRE(dropped() == 0);
-      // "out": the request is dropped, once. "in": the request arrives and its echo is dropped.
+      // For "out", the request is dropped, once. For "in", the request arrives, and its echo is dropped.
       CHECK(rig.cut_off(0, 1, "udp"));
       CHECK(dropped() == 1);
-      // From n2: "out" drops n1's echo, "in" the request.
+      // From n2, "out" drops n1's echo, and "in" drops the request.
       CHECK(rig.cut_off(1, 0, "udp"));
       CHECK(dropped() == 2);
     }
@@ -235,14 +235,14 @@ when = [ { syscall = "openat", path = "*/begin", node = "n3" } ]
   const pid_t beside = rig.stream(0, 2, "60000");
   rig.touch("n3/go");
   rig.wait_fired();
-  // The cut is checked 30 ms, 300 ms and a second after it began.
+  // The partition is checked 30 ms, 300 ms and a second after it began.
   ::usleep(1'500'000);
   const auto outcome = rig.finish().at(0);
   for (const pid_t child : {across, beside}) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  // The server on the other side may wait, too; a thread connected to a third node does not.
+  // The server on the other side may wait, too. A thread that is connected to a third node does not.
   CHECK(std::none_of(outcome.stacks.begin(), outcome.stacks.end(),
                      [&](const auto& one) { return one.tid == beside || one.node == "n3"; }));
   const auto found =
@@ -270,7 +270,7 @@ loss = 0.5
   rig.wait_fired();
   for (int i = 0; i < 100; ++i) CHECK(rig.reaches(0, 1, "send"));
   const auto outcome = rig.finish().at(0);
-  // 100 random decisions: outside this range once in 10^9 runs.
+  // 100 random decisions are outside this range only once in 10^9 runs.
   CHECK(outcome.injected > 20);
   CHECK(outcome.injected < 80);
 }
@@ -306,7 +306,7 @@ when = [ { elapsed = "100ms" } ]
   const auto outcomes = rig.finish();
   CHECK(outcomes.at(0).ended_ns > outcomes.at(0).fired_ns);
   const auto gap = outcomes.at(1).fired_ns - outcomes.at(0).fired_ns;
-  CHECK(gap >= 100 * kMillisecond);  // there is no upper bound, because reporting takes longer on a busy machine
+  CHECK(gap >= 100 * kMillisecond);  // there is no upper bound, because the report takes longer on a busy machine
 }
 
 TEST_CASE("IPv6 is partitioned as IPv4 is") {
@@ -332,7 +332,7 @@ TEST_CASE("IPv6 is partitioned as IPv4 is") {
 
 namespace {
 
-// Before Linux 6.6 packets between nodes with one address cannot be rejected.
+// Before Linux 6.6, packets between nodes with the same address cannot be rejected.
 bool can_reject_on_host() { return kernel::probe("tcx").ok; }
 
 void rejects(Trio& rig) {
@@ -427,7 +427,7 @@ action = "reject"
     CHECK(rig.cut_off(1, 2));
     CHECK(rig.cut_off(2, 0));
     CHECK(rig.cut_off(2, 1));
-    // The addresses at which nodes on the host listen are known once a packet was sent to them.
+    // The addresses at which nodes on the host listen are known only once a packet was sent to them.
     if (rig.on_host()) CHECK(rig.cut_off(0, 1, "udp"));
     CHECK(rig.answer(0, 1, "udp") == kRefused);
     const auto outcomes = rig.finish();
@@ -515,8 +515,8 @@ TEST_CASE("attached nodes are partitioned with drop and reject as others are") {
     CHECK(end_ping(start(1, "30000")) == kEcho);
     rig.begin();
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).fired; }));
-    // From this moment, no request may be answered in either direction. Many in parallel, because a busy machine runs
-    // them at very different times.
+    // From this moment on, no request may be answered in either direction. Many requests are made in parallel, because
+    // a busy machine runs them at very different times.
     std::vector<pid_t> asking;
     for (std::size_t i = 0; i < 30; ++i) asking.push_back(start(i % 2, "500"));
     for (const pid_t one : asking) CHECK(end_ping(one) == (action == "drop" ? kSilence : kRefused));

@@ -1,4 +1,4 @@
-// Three nodes between which requests can be sent from each node's own namespace and cgroup, such as pings
+// Three nodes. From the namespace and cgroup of each, requests such as pings can be sent to the others
 // (test/programs/inject_pinger.c).
 #pragma once
 
@@ -50,11 +50,11 @@ inline Answer end_ping(pid_t child) {
   return static_cast<Answer>(code);
 }
 
-// Three nodes, each with a port; the test supplies the scripts. In a host deployment all share one address and differ
-// by port.
+// Three nodes, each with a port. The test supplies their scripts. In a host deployment all have the same address and
+// different ports.
 class ThreeNodes : public Rig {
  public:
-  // `six`: requests go to the nodes' IPv6 addresses.
+  // `six`: requests go to the IPv6 addresses of the nodes.
   ThreeNodes(config::Network network, int base, bool six) : Rig(network), base_(base), six_(six) {}
 
   [[nodiscard]] bool on_host() const { return config.deployment.network == config::Network::host; }
@@ -63,7 +63,7 @@ class ThreeNodes : public Rig {
     if (six_) return on_host() ? "::1" : fmt::format("fd00:251::{}", node + 1);
     return on_host() ? "127.0.0.1" : fmt::format("10.251.9.{}", node + 1);
   }
-  // Assigns the IPv6 addresses for requests to nodes of a netns deployment.
+  // Assigns the IPv6 addresses for requests to the nodes of a netns deployment.
   void add_addresses() {
     for (int i = 0; i < 3 && six_ && !on_host(); ++i)
       deploy::in_netns(deployment->node_netns_fd(static_cast<std::size_t>(i)),
@@ -74,7 +74,7 @@ class ThreeNodes : public Rig {
   }
 
  protected:
-  // Sets the readiness message of the node that was added last.
+  // Sets the message by which the node that was added last says that it is ready.
   void is_ready_when(const std::string& message) {
     config.nodes.back().ready = config::Ready{.tcp = {}, .log = message, .command = {}, .timeout_ns = 120 * kSecond};
   }

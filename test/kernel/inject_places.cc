@@ -1,5 +1,5 @@
-// The locations that src/symbols finds inside functions, as conditions: each can be probed, and counting them does not
-// change the program's behaviour.
+// The locations that src/symbols finds in functions are used as conditions. It must be possible to probe each of them,
+// and counting them must not change what the program does.
 #include <compare>
 #include <map>
 
@@ -22,7 +22,7 @@ std::vector<symbols::Place> places_of(const std::string& function) {
   return *places;
 }
 
-// Faults that never fire: they count how often the node reaches each location after it has entered the function.
+// Faults that never fire. They count how often the node reaches each location after it has entered the function.
 std::string looks(const std::string& function, const std::vector<symbols::Place>& places) {
   std::string text;
   for (std::size_t i = 0; i < places.size(); ++i)
@@ -59,7 +59,7 @@ TEST_CASE("a probing run counts the sites of a function and changes nothing") {
       CHECK(outcomes[i].conditions[1].seen == 2);
     }
   }
-  CHECK(writes >= 3);  // two calls and the return
+  CHECK(writes >= 3);  // two calls, and the return
 }
 
 TEST_CASE("a crash at a site: earlier calls are executed, the call at the site is not") {
@@ -102,14 +102,14 @@ namespace {
 
 constexpr const char* kTraced = ROSE_PROGRAMS_DIR "/trace_places";
 
-// What a tracer reports about a call, and how often.
+// What a tracer reports about a call, and how often it must report it.
 struct ReportedCall {
   std::string call, path, path2, peer;
   bool truncated = false;
   auto operator<=>(const ReportedCall&) const = default;
 };
 
-// The victim prints what a tracer must report (another test compares that with a trace). Empty: the victim cannot run
+// The victim prints what a tracer must report (another test compares this with a trace). Empty if the victim cannot run
 // here.
 std::map<ReportedCall, std::uint64_t> calls_of(const std::string& mode, const std::string& folder) {
   const auto run =
@@ -117,7 +117,7 @@ std::map<ReportedCall, std::uint64_t> calls_of(const std::string& mode, const st
   REQUIRE(run);
   if (run->exit_code == 77) return {};
   REQUIRE(run->exit_code == 0);
-  // Client ports, and names with a process id, differ in the next run.
+  // The ports of clients, and names with a process id, are different in the next run.
   const auto lasting = [](std::string text) {
     const auto colon = text.rfind(':');
     if (colon != std::string::npos && !text.starts_with("unix:") && std::atoi(text.c_str() + colon + 1) >= 32768)
@@ -158,25 +158,26 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
     std::string out = "\"";
     for (const char c : text) {
       if (c == '"' || c == '\\') out += '\\';
-      out += c < 0x20 || c > 0x7e ? '?' : c;  // TOML is text, names may be arbitrary bytes
+      out += c < 0x20 || c > 0x7e ? '?' : c;  // because TOML is text, whereas a name may have arbitrary bytes
     }
     return out + '"';
   };
   for (const auto& [one, count] : reported) {
-    // Faults that never fire: they count matching calls.
+    // Faults that never fire. They count matching calls.
     if (one.truncated && one.path.ends_with("/the-end"))
-      continue;  // longer than any path may be: refused before it is read
+      continue;  // it is longer than any path may be, so it is refused before it is read
     std::vector<std::string> paths{one.path};
-    // The target of a link and the source of a mount are texts, not paths that a call accesses.
+    // The target of a link and the source of a mount are texts, and not paths that a call accesses.
     if (one.path2.starts_with('/')) paths.push_back(one.path2);
     for (const std::string& path : paths) {
-      if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;  // refused by that backend
+      // because that backend refuses it
+      if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;
       schedule += fmt::format(
           "[[fault]]\nid = \"call-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = "
           "1000000000\n",
           in_order.size(), one.call);
       if (!path.empty()) schedule += "path = " + quoted((one.truncated ? "*" : "") + path) + "\n";
-      // A listening socket has its own address. The peer that will be accepted is not known when the call begins.
+      // A socket that listens has its own address. The peer that will be accepted is unknown when the call begins.
       const bool own = one.call == "bind" || one.call == "listen";
       if (!one.peer.empty() && !one.call.starts_with("accept"))
         schedule += (own ? "local = " : "peer = ") + quoted(one.peer) + "\n";

@@ -102,8 +102,8 @@ TEST_CASE("a crash fires at a function's entry and at an offset inside it") {
     if (function.name == "step_middle") middle = function.address;
   }
   REQUIRE(middle > entry);
-  // step_function writes "a<n>" and then "b<n>". A crash at the 3rd entry leaves two complete pairs, a crash in the
-  // middle of the 3rd call also an "a3". ROSE_TEST_CRASHES: the number of crashes of each kind.
+  // step_function writes "a<n>" and then "b<n>". A crash at the 3rd entry leaves two complete pairs, and a crash in the
+  // middle of the 3rd call also leaves an "a3". ROSE_TEST_CRASHES: the number of crashes of each kind.
   const char* wanted = std::getenv("ROSE_TEST_CRASHES");
   const int rounds = 2 * (wanted != nullptr ? std::atoi(wanted) : 15);
   for (int round = 0; round < rounds; ++round) {
@@ -204,7 +204,7 @@ kind = "pause"
 node = "n2"
 duration = "1h"
 )");
-  // All threads on one processor, with this one preferred whenever it is ready to run.
+  // Put all threads on one processor, on which this one is preferred whenever it is ready to run.
   cpu_set_t one;
   cpu_set_t before;
   CPU_ZERO(&one);
@@ -217,7 +217,7 @@ duration = "1h"
   const sched_param ahead{.sched_priority = 1};
   const sched_param usual{.sched_priority = 0};
   all_on(one);
-  (void)::sched_setscheduler(0, SCHED_FIFO, &ahead);  // if this is refused, the test proves less
+  (void)::sched_setscheduler(0, SCHED_FIFO, &ahead);  // if this fails, the test proves less
   rig.begin();
   rig.injector->catch_up();
   const auto outcomes = rig.injector->outcomes();
@@ -244,7 +244,7 @@ TEST_CASE("an outcome is read only after its crash has been counted") {
     rig.start(
         "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = \"openat\", path = \"*/log\" "
         "}\n");
-    // The thread that kills the node yields the processor as soon as this thread, which observes the node's end, is
+    // The thread that kills the node yields the processor as soon as this thread, which waits for the node's end, is
     // ready.
     const sched_param idle{.sched_priority = 0};
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -308,12 +308,12 @@ kind = "crash"
 node = "n2"
 when = [ { elapsed = "1h" } ]
 )");
-  // Check the long pause: the short one may be over before a busy machine has checked twice.
+  // Check the long pause, because the short one may be over before a busy machine has checked twice.
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).fired; }));
   const int before = rig.lines("tick", 1);
   ::usleep(100'000);
   CHECK(rig.lines("tick", 1) == before);
-  // It ends by itself; longer or later faults are not affected by that.
+  // The short pause ends by itself. This does not affect longer or later faults.
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
   const int resumed = rig.lines("tick");
   REQUIRE(eventually([&] { return rig.lines("tick") > resumed + 3; }));
@@ -345,7 +345,7 @@ before = { syscall = "openat", path = "*/n1/c" }
   const std::int64_t zero = monotonic_ns();
   rig.begin();
   REQUIRE(eventually([&] { return rig.exists("n1/a"); }));
-  // On a busy machine this check may run only after the pause; in that case the pause was long enough.
+  // On a busy machine, this check may run only after the pause. In that case the pause was long enough.
   const auto stands = [&](std::size_t fault, const std::function<bool()>& unchanged) {
     ::usleep(100'000);
     if (unchanged()) return true;
@@ -363,7 +363,7 @@ before = { syscall = "openat", path = "*/n1/c" }
     CHECK(one.fired);
     CHECK(*one.ended_ns - one.fired_ns >= 300 * kMillisecond);
   }
-  // Its end is recorded once the node runs again, possibly after the node's next action.
+  // The end of the pause is recorded once the node runs again, which may be after the node's next action.
   CHECK(outcomes.at(1).fired_ns - outcomes.at(0).fired_ns >= 300 * kMillisecond);
 }
 

@@ -1,4 +1,4 @@
-// One run of a schedule against scripted victims (test/programs/inject_victim.cc), in a real deployment.
+// One run of a schedule against victims that follow a script (test/programs/inject_victim.cc), in a real deployment.
 #pragma once
 
 #include <unistd.h>
@@ -52,7 +52,7 @@ class Rig {
     const char* backend = std::getenv("ROSE_TEST_BACKEND");
     return backend != nullptr && std::string(backend) == "override";
   }
-  // The schedule contains something that only the seccomp backend supports: "auto" must detect that.
+  // The schedule contains something that only the seccomp backend supports, which "auto" must detect.
   void leave_to_seccomp() { config.inject.syscall = config::Backend::automatic; }
   ~Rig() {
     if (injector) injector->disarm();
@@ -72,7 +72,7 @@ class Rig {
     return config.nodes.back();
   }
 
-  // Starts the run, up to and including the start of the workload.
+  // Starts the run. The workload has started when this returns.
   void start(const std::string& schedule_text) {
     prepare(schedule_text);
     begin();
@@ -103,7 +103,7 @@ class Rig {
   [[nodiscard]] bool printed(const std::string& what, std::size_t node = 0) const {
     return out(node).find(what) != std::string::npos;
   }
-  // How many lines of the node's output equal this line.
+  // The number of lines of the node's output that equal this line.
   [[nodiscard]] int lines(const std::string& line, std::size_t node = 0) const {
     int n = 0;
     for (const auto& one : split(out(node), '\n')) n += one == line ? 1 : 0;
@@ -119,7 +119,7 @@ class Rig {
     INFO(out(node));
     REQUIRE(appeared);
   }
-  // Ends the run; returns the outcomes in the order of the faults.
+  // Ends the run. Returns the outcomes in the order of the faults.
   std::vector<schedule::FaultOutcome> finish() {
     injector->disarm();
     auto all = injector->outcomes();
@@ -127,7 +127,7 @@ class Rig {
     return all;
   }
 
-  // As finish(), but also checks that every fault has fired.
+  // Like finish(), but also checks that every fault has fired.
   std::vector<schedule::FaultOutcome> finish_fired() {
     auto all = finish();
     for (const auto& one : all) {
@@ -139,7 +139,7 @@ class Rig {
 
   Folder folder;
   std::unique_ptr<jvm::Session> jvms;
-  std::unique_ptr<inject::Injector> injector;  // destroyed after the deployment
+  std::unique_ptr<inject::Injector> injector;  // it must be destroyed after the deployment
   std::unique_ptr<deploy::Deployment> deployment;
 };
 

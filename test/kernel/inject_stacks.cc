@@ -1,5 +1,5 @@
-// The stack of the thread that a fault hit: functions in order, with file and line, for every kind of fault and however
-// the program was built.
+// The stack of the thread that a fault hit: the functions are in order, with file and line, for every kind of fault,
+// and however the program was built.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 const std::string kSource = std::string(ROSE_TEST_DIR) + "/programs/stack_victim.cc";
 
-// The line of the source with this comment.
+// The line of the source that contains this comment.
 int line_of(const std::string& comment) {
   std::ifstream file(kSource);
   int number = 0;
@@ -26,7 +26,7 @@ int line_of(const std::string& comment) {
   return 0;
 }
 
-// One node that writes `times` lines on each of its threads.
+// Adds one node, which writes `times` lines on each of its threads.
 config::Node& add_victim(Rig& rig, int threads, int times, const std::string& program = "stack_victim") {
   config::Node node;
   node.name = "n1";
@@ -56,7 +56,7 @@ std::vector<schedule::Frame> own_frames(const schedule::Stack& stack) {
 
 struct ExpectedFrame {
   std::string function;
-  std::string line;  // the comment on the expected source line; "": any line
+  std::string line;  // the comment on the expected line of the source; "": any line
 };
 
 void check_frames(const schedule::Stack& stack, const std::vector<ExpectedFrame>& expected, bool lines = true) {
@@ -229,8 +229,8 @@ TEST_CASE("a pause at a function, and one before a call, has its stack") {
   }
 }
 
-// The stop is awaited for 20 ms: if a machine is too busy for the thread to stop in time, the report says so. At least
-// one of the attempts must succeed.
+// The test waits 20 ms for the stop. If a machine is too busy for the thread to stop in time, the report says so. At
+// least one of the attempts must succeed.
 TEST_CASE("a crash at its time has the stack of the running thread") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {

@@ -1,4 +1,4 @@
-// Every kind of condition as an event of one node, and a deployment in which that event happens.
+// Every kind of condition as an event of one node, and a deployment in which this event happens.
 #pragma once
 
 #include "inject_ping.h"
@@ -20,10 +20,10 @@ inline std::uint64_t middle_offset() {
 
 struct Moment {
   std::string name;
-  std::string when;   // the fault's condition
-  std::string other;  // another fault that the condition refers to
-  std::string data;   // content of n1/data at this very moment
-  bool x1, x2;        // which folders exist then
+  std::string when;   // the condition of the fault
+  std::string other;  // another fault, to which the condition refers
+  std::string data;   // the content of n1/data at exactly this moment
+  bool x1, x2;        // which folders exist at this moment
   bool goes;          // n1 must be released before the event can happen
 };
 
@@ -47,7 +47,7 @@ inline std::vector<Moment> moments() {
 }
 
 struct Stage : Rig {
-  // `then`: the steps that n1 executes after the condition's event.
+  // `then`: the steps that n1 executes after the event of the condition.
   explicit Stage(const std::vector<std::string>& then = {"mkdir", "last", "print", "survived", "sleep", "60000"})
       : Rig(config::Network::netns) {
     std::vector<std::string> steps = {"create", "data", "gate", "go",   "mkdir", "x1",   "mkdir", "x2",
@@ -61,7 +61,7 @@ struct Stage : Rig {
   void reach(const Moment& moment, const std::string& fault) {
     reach_with(moment, fmt::format("[[fault]]\nid = \"it\"\nnode = \"n1\"\n{}\n{}\n", fault, moment.when));
   }
-  // Faults that each wait for the condition.
+  // Arms faults that each wait for the condition.
   void reach_with(const Moment& moment, const std::string& faults) {
     prepare(moment.other + faults);
     REQUIRE(eventually([&] { return exists("n1/data"); }));
@@ -77,7 +77,7 @@ struct Stage : Rig {
   void wait_fired() {
     REQUIRE(eventually([&] { return injector->outcomes().back().fired; }));
   }
-  // How far n1 has come: its output, and the folders that it created.
+  // How far n1 has come: its output, and the folders that it has created.
   [[nodiscard]] std::string standing() const {
     return stands(read("n1/data"), exists("n1/x1"), exists("n1/x2"), exists("n1/last"));
   }

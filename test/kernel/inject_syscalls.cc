@@ -1,4 +1,5 @@
-// Syscall faults: the victim got the planned result at exactly the planned call, and the real call was (not) made.
+// Syscall faults: the victim must get the planned result at exactly the planned call, and the real call must be made
+// only if planned.
 #include "inject_rig.h"
 
 using namespace rose;
@@ -82,8 +83,9 @@ error = "EROFS"
 
 namespace {
 
-// Each round opens its own file and writes 40 times from 8 threads; all writes from the nth fail, or only the nth, so
-// that the bytes in the file and the errors show exactly which one was the first. Returns the rounds that were exact.
+// Each round opens its own file and writes 40 times from 8 threads. All writes from the nth on fail, or only the nth.
+// Therefore the bytes in the file and the errors show exactly which write was the first to fail. Returns the number of
+// rounds that were exact.
 int exact_rounds(int first, int rounds) {
   Rig rig;
   std::vector<std::string> steps;
@@ -119,7 +121,7 @@ int exact_rounds(int first, int rounds) {
 
 TEST_CASE("the nth call fails exactly under 8 threads, 120 times") { CHECK(exact_rounds(0, 120) == 120); }
 
-// `kernel_inject [long]`, with ROSE_ROUNDS hundreds of rounds (default 10).
+// For `kernel_inject [long]`. ROSE_ROUNDS is the number of rounds in hundreds (default 10).
 TEST_CASE("the nth call fails exactly under 8 threads, 1,000 times", "[.][long]") {
   const char* hundreds = std::getenv("ROSE_ROUNDS");
   const int count = hundreds != nullptr ? std::atoi(hundreds) : 10;
@@ -202,7 +204,7 @@ effect = { bytes = 4 }
         "writev = ENOSPC\ndone\n");
   CHECK(rig.read("n1/lie").empty());
   CHECK(rig.read("n1/short") == "ab");
-  // Six bytes, truncated to two, then four written at offset six.
+  // Six bytes were written, truncated to two, and then four were written at offset six.
   CHECK(rig.read("n1/late") == std::string("ab\0\0\0\0abcd", 10));
 }
 
@@ -287,7 +289,8 @@ syscall = "sendto"
 local = ":7100"
 delay = "1ms"
 )";
-  // Only seccomp can delay, so the other backend skips this fault; inject_backends.cc tests local addresses with both.
+  // Only seccomp can delay, so the other backend skips this fault. inject_backends.cc tests local addresses with both
+  // backends.
   rig.start(Rig::overriding() ? schedule.substr(0, schedule.rfind("[[fault]]")) : schedule);
   rig.wait_end(1);
   const auto outcomes = rig.finish_fired();
@@ -451,15 +454,15 @@ when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
 )");
   rig.wait_end();
   const auto outcomes = rig.finish();
-  // The first read is interrupted five times and repeated; then two return EINTR themselves, and the 4th fails.
+  // The first read is interrupted five times and repeated. Then two reads return EINTR themselves, and the 4th fails.
   CHECK(rig.out() == "read = 1\nread = EINTR\nread = EINTR\nread = EIO\ncreate mark = EDQUOT\ndone\n");
   CHECK(outcomes.at(0).fired);
   CHECK(outcomes.at(0).seen == 4);
   CHECK(outcomes.at(1).fired);
 }
 
-// The cost of supervision: `ROSE_BENCH=program kernel_inject [cost]` runs the program (which prints its own figures)
-// with no syscall selected, with a cold one and with a hot one selected.
+// The cost of supervision. `ROSE_BENCH=program kernel_inject [cost]` runs the program, which prints its own figures,
+// with no system call selected, with a rarely used one, and with a frequent one.
 TEST_CASE("the cost of an injected fault per call is printed", "[.][cost]") {
   const char* program = std::getenv("ROSE_BENCH");
   REQUIRE(program != nullptr);

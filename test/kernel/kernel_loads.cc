@@ -1,4 +1,4 @@
-// Which programs of the tracer this kernel's verifier accepts, as a table: kernel_kernel "[loads]".
+// Prints as a table which programs of the tracer this kernel's verifier accepts: kernel_kernel "[loads]".
 #include <algorithm>
 #include <iterator>
 

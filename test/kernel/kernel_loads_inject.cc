@@ -1,4 +1,4 @@
-// Which programs of an injection this kernel's verifier accepts, as a table: kernel_kernel "[loads]".
+// Prints as a table which programs of an injection this kernel's verifier accepts: kernel_kernel "[loads]".
 #include "inject/shared.h"
 #include "kernel/probe.h"
 #include "loads.h"

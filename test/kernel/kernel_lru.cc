@@ -1,4 +1,4 @@
-// LRU maps, filled by all processors in turn.
+// LRU maps that all processors fill in turn.
 #include <bpf/bpf.h>
 #include <sched.h>
 #include <unistd.h>
@@ -14,7 +14,8 @@ using namespace rose;
 
 namespace {
 
-// How many of `wanted` elements, inserted by all processors in turn, a map with `entries` still contains.
+// All processors insert elements in turn, `wanted` in total, into a map with `entries`. Returns how many of them the
+// map still contains.
 std::uint32_t held(std::uint32_t entries, std::uint32_t wanted) {
   const Fd map(bpf_map_create(BPF_MAP_TYPE_LRU_HASH, "rose_test", 4, 4, entries, nullptr));
   REQUIRE(map);
@@ -26,7 +27,7 @@ std::uint32_t held(std::uint32_t entries, std::uint32_t wanted) {
   }
   bool put = true;
   std::thread([&] {
-    // Few per processor, so that all of them take a batch before the map is full.
+    // Insert few elements on each processor, so that all of them take a batch before the map is full.
     constexpr std::uint32_t kFew = 7;
     for (std::uint32_t key = 0; key < wanted; ++key) {
       if (key % kFew == 0) {

@@ -1,4 +1,4 @@
-// Dropping capabilities, in separate child processes.
+// Capabilities are dropped, in separate child processes.
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -18,7 +18,7 @@
 namespace rose::kernel {
 namespace {
 
-// The child's exit code; the child may change its own privileges freely.
+// Returns the exit code of a child, which may change its own privileges freely.
 int in_child(const std::function<int()>& body) {
   const pid_t pid = ::fork();
   if (pid == 0) ::_exit(body());
@@ -47,7 +47,7 @@ TEST_CASE("dropped capabilities are removed from every set, and kept ones remain
           if (status_set("NoNewPrivs") != 1) return 6;
           return 0;
         }) == 0);
-  // Also for a process with ambient capabilities.
+  // The same for a process with ambient capabilities.
   CHECK(in_child([] {
           if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_BPF, 0, 0) != 0) return 1;
           if (!drop_capabilities({})) return 2;
@@ -71,7 +71,7 @@ TEST_CASE("every thread drops its capabilities, and commands may still run as ro
           for (auto& thread : threads) thread.join();
           if (found != 8) return 2;
           if (status_set("NoNewPrivs") != 0) return 3;
-          // An executed program has root's capabilities again.
+          // A program that is executed has root's capabilities again.
           return std::system("grep -q '^CapEff:.*[1-9a-f][0-9a-f]*ff$' /proc/self/status") == 0 ? 0 : 4;
         }) == 0);
 }

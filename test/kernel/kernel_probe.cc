@@ -38,7 +38,7 @@ std::set<std::string> descriptors() {
 
 bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
 
-// BPF programs and cgroups with the names that probes use. Another rose that probes at the same time has some, too.
+// The BPF programs and cgroups with the names that probes use. Another rose that probes at the same time has some, too.
 std::set<std::string> probe_objects() {
   std::set<std::string> found;
   __u32 id = 0;
@@ -69,12 +69,13 @@ struct Environment {
 }  // namespace
 
 TEST_CASE("every capability is probed quickly and leaves nothing behind") {
-  (void)rose::kernel::probe("memory_lock");  // libbpf opens the descriptors that it keeps
+  (void)rose::kernel::probe("memory_lock");  // libbpf opens descriptors here that it keeps
   const auto before = descriptors();
   const std::int64_t begin = rose::monotonic_ns();
   const std::vector<Capability> all = rose::kernel::probe_all();
   const std::int64_t took_ms = (rose::monotonic_ns() - begin) / 1'000'000;
-  CHECK(took_ms < 60'000);  // 0.6 s on an idle machine; a wait for something that never happens takes longer
+  // it takes 0.6 s on an idle machine, and longer if it waits for something that never happens
+  CHECK(took_ms < 60'000);
   WARN("probe_all took " << took_ms << " ms");
 
   CHECK(all.size() == rose::kernel::probe_names().size());
@@ -89,8 +90,8 @@ TEST_CASE("every capability is probed quickly and leaves nothing behind") {
   }
   CHECK(descriptors() == before);
   CHECK_FALSE(has_children());
-  // What exists now must disappear: our own objects shortly after their last descriptor, those of other probing
-  // programs when they are done.
+  // What exists now must disappear: our own objects shortly after their last descriptor was closed, and those of other
+  // probing programs when these are done.
   std::set<std::string> left = probe_objects();
   const std::int64_t end = rose::monotonic_ns() + 60'000'000'000;
   while (!left.empty() && rose::monotonic_ns() < end) {
@@ -145,8 +146,8 @@ TEST_CASE("an unknown capability is not available") {
 }
 
 TEST_CASE("without privilege every missing capability is reported with its remedy") {
-  if (::geteuid() != 0) return;  // the tests above have checked it
-  // In a child, because dropped privileges cannot be regained.
+  if (::geteuid() != 0) return;  // then the tests above have checked it
+  // Do this in a child, because dropped privileges cannot be regained.
   int pipes[2];
   REQUIRE(::pipe2(pipes, O_CLOEXEC) == 0);
   const pid_t pid = ::fork();

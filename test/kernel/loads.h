@@ -1,5 +1,5 @@
-// Checks whether this kernel's verifier accepts programs: each is loaded separately, so that a refusal names its
-// program; includes rarely used programs.
+// Checks whether this kernel's verifier accepts programs. Each program is loaded separately, so that a refusal names
+// the program. Programs that are rarely used are included.
 #pragma once
 
 #include <bpf/btf.h>
@@ -20,17 +20,18 @@
 
 namespace rose::test {
 
-// One of the objects, as for kernel::open_skeleton.
+// Opens one of the objects, for kernel::open_skeleton.
 template <typename Skeleton>
 struct Object {
   int (*create)(Skeleton*);
   const void* (*old_bytes)(std::size_t*);
 };
 
-// Called with the name and the kernel's message; an empty message: the program is accepted.
+// It is called with the name of the program and the kernel's message. If the message is empty, the program was
+// accepted.
 using OnLoad = std::function<void(const std::string&, const std::string&)>;
 
-// The end of the verifier's log has the reason; the last line counts instructions.
+// The end of the verifier's log contains the reason. The last line counts instructions.
 inline std::string reason(int error, const std::string& log) {
   std::string text = std::strerror(-error);
   std::size_t end = log.find_last_not_of('\n');
@@ -45,7 +46,7 @@ inline std::string reason(int error, const std::string& log) {
   return text;
 }
 
-// `prepare` sets what must be fixed before loading, and decides whether the named program is loaded here.
+// `prepare` sets what must be fixed before loading, and decides whether the named program is loaded on this machine.
 template <typename Skeleton>
 void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton&, const std::string&)>& prepare,
                const OnLoad& on_load = {}) {
@@ -71,7 +72,7 @@ void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton
     if (!prepare(*skeleton, name)) continue;
     INFO(name);
     std::string log(on_load ? 1 << 24 : 0, '\0');
-    constexpr std::uint32_t kReason = 4;  // BPF_LOG_STATS: without a line for each instruction
+    constexpr std::uint32_t kReason = 4;  // this is BPF_LOG_STATS, which prints no line for each instruction
     if (on_load) bpf_program__set_log_buf(the_one, log.data(), log.size());
     if (on_load) bpf_program__set_log_level(the_one, kReason);
     const int error = Skeleton::load(skeleton.get());
@@ -80,7 +81,7 @@ void load_each(const Object<Skeleton>& object, const std::function<bool(Skeleton
   }
 }
 
-// The offset of each variable in .rodata and .bss, which the skeletons' structures repeat.
+// The offsets of the variables in .rodata and .bss. The structures of the skeletons contain the same offsets.
 inline std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> variables(const void* (*bytes)(std::size_t*)) {
   std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> out;
   std::size_t size = 0;
@@ -102,7 +103,7 @@ inline std::map<std::string, std::pair<std::uint32_t, std::uint32_t>> variables(
   return out;
 }
 
-// One skeleton opens both objects: variables that user space writes must have the same offsets in both.
+// One skeleton opens both objects, so the variables that user space writes must have the same offsets in both.
 inline void check_alike(const void* (*now)(std::size_t*), const void* (*old)(std::size_t*)) {
   const auto here = variables(now), there = variables(old);
   for (const auto& [name, place] : here) {
@@ -120,7 +121,7 @@ inline OnLoad table(const std::string& object) {
   };
 }
 
-// With `multi`, prepares uprobe programs for uprobe_multi links; otherwise leaves them as they are.
+// With `multi`, prepares uprobe programs for uprobe_multi links. Otherwise does not change them.
 template <typename Skeleton>
 void prepare_uprobes(Skeleton& skeleton, bool multi) {
   bpf_program* program = nullptr;

@@ -1,4 +1,4 @@
-// Failed and state-changing calls: the right call, the right path, none lost.
+// Failed calls and calls that change state: the right call and path are reported, and none is lost.
 #include <map>
 #include <set>
 #include <thread>
@@ -215,7 +215,7 @@ TEST_CASE("a storm of equal failures is combined into records with counts") {
   }
   CHECK(sum == 5000);
   CHECK(records < 5000 / 10);
-  CHECK(records > 10);  // the first failures have a record each
+  CHECK(records > 10);  // because each of the first failures has a record
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
   CHECK(trace.meta.lost == 0);
 }
@@ -224,11 +224,12 @@ TEST_CASE("under a storm on all processors every failure is counted, and infrequ
   const TestCgroup cgroup("storms");
   constexpr int kThreads = 2, kEach = 600'000;
   TracerOptions options;
-  options.window = kThreads * kEach / 100;  // each processor reports once per second, however long it takes
+  // because each processor reports once per second, however long the calls take
+  options.window = kThreads * kEach / 100;
   options.memory = std::uint64_t{8} << 20;
   Victim victim(&cgroup, {"storm", std::to_string(kThreads), std::to_string(kEach)});
   auto tracer = start({target("n1", cgroup)}, options);
-  // Snapshots read the storms' table while it is changing.
+  // Take snapshots of the table of frequent failures while it is changing.
   victim.go();
   std::thread reader([&] {
     for (int i = 0; i < 20; ++i) (void)tracer->snapshot();
@@ -247,7 +248,7 @@ TEST_CASE("under a storm on all processors every failure is counted, and infrequ
   CHECK(sum == std::uint64_t{kThreads} * kEach);
   CHECK(records < sum / 100);
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
-  // Other events of that moment may be lost while the reader waits for a processor; they are counted.
+  // Other events of that moment may be lost while the reader waits for a processor, but then they are counted.
   CHECK(trace.meta.lost < 100);
 }
 

@@ -1,5 +1,5 @@
-// Target cgroups that appear later, disappear and reappear, as when units and containers are restarted. Also several
-// tracers in parallel.
+// Target cgroups that appear later, disappear and appear again, as when units and containers are restarted. Also
+// several tracers in parallel.
 #include <bpf/bpf.h>
 #include <linux/sched.h>
 #include <sys/prctl.h>
@@ -10,7 +10,7 @@
 namespace rose::observe::test {
 namespace {
 
-// A process that is in the cgroup from its first instruction.
+// Starts a process that is in the cgroup from its first instruction on.
 pid_t run_in(const std::filesystem::path& cgroup, const std::function<void()>& does) {
   const Fd folder(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(folder);
@@ -28,7 +28,7 @@ pid_t run_in(const std::filesystem::path& cgroup, const std::function<void()>& d
   return static_cast<pid_t>(pid);
 }
 
-// A process whose first call fails.
+// Starts a process whose first call fails.
 pid_t fail_at_once(const std::filesystem::path& cgroup, const char* path) {
   return run_in(cgroup, [&] { ::open(path, O_RDONLY); });
 }
@@ -37,7 +37,7 @@ bool recorded(Tracer& tracer, const char* path, pid_t pid) {
   return find(snapshot(tracer), {trace::EventType::scf, "", "ENOENT", path, "", "", pid}).size() == 1;
 }
 
-// Programs attached to a cgroup's own sockets for incoming packets.
+// The number of programs that are attached to the sockets of a cgroup for incoming packets.
 std::uint32_t packet_programs(const std::filesystem::path& cgroup) {
   const Fd folder(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::uint32_t ids[64], flags = 0, count = 64;
@@ -45,7 +45,7 @@ std::uint32_t packet_programs(const std::filesystem::path& cgroup) {
 }
 
 void take_away(const std::filesystem::path& cgroup) {
-  // the kernel may hold it for a moment after the last process ended
+  // the kernel may hold the folder for a moment after the last process has ended
   REQUIRE(eventually([&] { return ::rmdir(cgroup.c_str()) == 0; }));
 }
 
@@ -68,15 +68,15 @@ TEST_CASE("a target cgroup that is recreated is traced from its first process") 
     CHECK(recorded(*tracer, path.c_str(), fail_at_once(unit, path.c_str())));
   }
   CHECK(eventually([&] { return packet_programs(unit) == 1; }));
-  // A folder below it is followed too, created before its first process.
+  // A folder below the cgroup is followed, too. It is created before its first process.
   REQUIRE(std::filesystem::create_directory(unit / "below"));
   CHECK(recorded(*tracer, "/rose-below", fail_at_once(unit / "below", "/rose-below")));
-  // A sibling folder is not one of the targets.
+  // A folder beside it is not one of the targets.
   REQUIRE(std::filesystem::create_directory(parent.path() / "y.service"));
   CHECK_FALSE(recorded(*tracer, "/rose-beside", fail_at_once(parent.path() / "y.service", "/rose-beside")));
   take_away(unit / "below");
   take_away(unit);
-  // Its parent may be recreated with it.
+  // Its parent may be created again together with it.
   const auto slice = parent.path() / "a.slice";
   Target inner;
   inner.node = "inner";
@@ -114,7 +114,7 @@ TEST_CASE("a target cgroup is traced even if its record was lost in a full ring"
       const auto before = ring.missed().cgroups;
       ring.fill();
       REQUIRE(std::filesystem::create_directory(unit));
-      missed = ring.missed().cgroups != before;  // otherwise the reader has read the ring in between
+      missed = ring.missed().cgroups != before;  // if nothing was missed, the reader has read the ring in between
     }
     REQUIRE(missed);
     CHECK(eventually([&] { return packet_programs(unit) == 1; }));

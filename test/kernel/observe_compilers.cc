@@ -1,6 +1,6 @@
-// Functions in the layouts that the compilers of this machine produce: programs are built here, then watched. The
-// number of entries of each function is known, and the tracer must count the same.
-#define CATCH_CONFIG_ENABLE_PAIR_STRINGMAKER  // counts by name are shown when they differ
+// Functions in the layouts that the compilers of this machine produce. The test builds programs and watches them. The
+// number of entries of each function is known, and the tracer must count the same number.
+#define CATCH_CONFIG_ENABLE_PAIR_STRINGMAKER  // to show the counts by name when they differ
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ void build(const Command& command) {
 
 void write(const fs::path& file, const std::string& text) { std::ofstream(file) << text; }
 
-// Runs a program in the cgroup to its end.
+// Runs a program in the cgroup until it ends.
 pid_t run_in(const TestCgroup& cgroup, const fs::path& program) {
   const pid_t pid = ::fork();
   REQUIRE(pid >= 0);
@@ -62,7 +62,7 @@ pid_t run_in(const TestCgroup& cgroup, const fs::path& program) {
   return pid;
 }
 
-// Runs `program` in the cgroup while `node` is traced; returns how often each function was entered.
+// Runs `program` in the cgroup while `node` is traced. Returns how often each function was entered.
 std::map<std::string, std::uint64_t> watch(Target node, const TestCgroup& cgroup, const fs::path& program,
                                            const TracerOptions& options = {}) {
   node.node = "n1";
@@ -88,8 +88,8 @@ std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::p
   return watch(std::move(node), cgroup, program.empty() ? binary : program);
 }
 
-// The callers of a function, in the order of its calls. Each is read at one location; after it follows what started the
-// goroutine.
+// The callers of a function, in the order of its calls. Each is read at one location. If a goroutine begins there, what
+// started the goroutine follows the caller.
 std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& program, const std::string& function) {
   auto file = symbols::ValueFile::open(program);
   REQUIRE(file);
@@ -147,7 +147,8 @@ struct Sources {
   TestCgroup cgroup{"compilers"};
 };
 
-// `go build` in the folder "go" of `made`, without the network. Not `go build -C`, which Go 1.20 brought.
+// `go build` in the folder "go" of `made`, without the network. `go build -C` cannot be used, because it exists only
+// since Go 1.20.
 Command go_build(const Sources& made) {
   Command go = {"env",         "--chdir",      made.at("go"), "GOFLAGS=-mod=mod", "GOTOOLCHAIN=local",
                 "GOPROXY=off", "CGO_ENABLED=0"};
@@ -188,7 +189,7 @@ TEST_CASE("functions of stripped programs are traced with debug files by .gnu_de
   CHECK(watch(made.cgroup, made.at("linked"), {"app::Engine::*"}) == kThreeAndOne);
   CHECK(watch(made.cgroup, made.at("linked"), {}, {}, {"engine.cc"}) == kThreeAndOne);
 
-  // A build-id of our own: "rose" and our process id.
+  // A build-id that no other file has: "rose" and this process's id.
   char id[17];
   std::snprintf(id, sizeof id, "726f7365%08x", static_cast<unsigned>(::getpid()));
   const fs::path folder = fs::path("/usr/lib/debug/.build-id") / std::string(id, 2),
@@ -199,7 +200,7 @@ TEST_CASE("functions of stripped programs are traced with debug files by .gnu_de
       std::error_code ignored;
       fs::remove(file, ignored);
       for (auto up = file.parent_path(); up != "/usr/lib"; up = up.parent_path()) {
-        if (::rmdir(up.c_str()) != 0) break;  // only if it is empty
+        if (::rmdir(up.c_str()) != 0) break;  // fails unless it is empty
       }
     }
   } const remove{file};
@@ -240,7 +241,8 @@ fn main() {
   }
 }
 
-// Each frame size has its own stack check, and goroutines start with a stack of 2 KiB that grows many times here.
+// Each frame size has another form of the stack check. Goroutines start with a stack of 2 KiB, which grows many times
+// here.
 TEST_CASE("functions of Go programs, stripped or not, are counted once while the stack grows") {
   need("go");
   const Sources made;
@@ -327,7 +329,7 @@ func main() {
     INFO(fmt::format("{}", fmt::join(filled, "; ")));
     REQUIRE(filled.size() == 6);
     REQUIRE(alone.size() == 2);
-    // The compiler wraps a function with arguments.
+    // The compiler wraps a function that has arguments.
     CHECK(filled[0].starts_with("main.begin."));
     CHECK(filled[1].starts_with("go statement in main.begin ("));
     CHECK(filled[2].starts_with("main.main."));
@@ -338,8 +340,8 @@ func main() {
   }
 }
 
-// Go's debug information names no source file for functions that the compiler inlines, so the file is determined from
-// the code.
+// Go's debug information does not name the source file of a function that the compiler inlines, so the file is
+// determined from the code.
 TEST_CASE("functions that Go's compiler inlines are counted and have a source file") {
   need("go");
   const Sources made;

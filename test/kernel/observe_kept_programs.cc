@@ -1,4 +1,5 @@
-// Programs that an earlier tracer has used: the next tracer's window and counters contain nothing of the earlier one's.
+// Programs that an earlier tracer has used. The window and the counters of the next tracer must contain nothing of the
+// earlier one.
 #include <fstream>
 #include <set>
 
@@ -12,7 +13,7 @@ using trace::EventType;
 
 namespace {
 
-// The ids of the programs that this process holds.
+// The ids of the BPF programs that this process holds.
 std::set<std::string> held_programs() {
   std::set<std::string> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {

@@ -1,5 +1,5 @@
-// Processes: followed from their first instruction, forgotten when they end, and their ends and pauses distinguished
-// (test/programs/trace_lives.c).
+// Processes are followed from their first instruction on and forgotten when they end. Their ends and pauses are
+// distinguished (test/programs/trace_lives.c).
 #include <bpf/bpf.h>
 #include <dirent.h>
 #include <sched.h>
@@ -36,7 +36,7 @@ Target tree(const std::string& node, pid_t pid) {
   return out;
 }
 
-// The pids in this process's own rose_procs (other tracers may run in parallel).
+// The process ids in this process's own rose_procs. Other tracers may run in parallel.
 std::set<std::uint32_t> followed() {
   std::set<std::uint32_t> pids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -62,7 +62,7 @@ std::vector<trace::Event> pauses(const trace::Trace& trace) {
   return found;
 }
 
-// A memory cgroup with a limit, v2 or v1; the path is empty if there is neither.
+// A memory cgroup with a limit, v2 or v1. The path is empty if the machine has neither.
 class MemoryCgroup {
  public:
   MemoryCgroup() {
@@ -154,7 +154,7 @@ TEST_CASE("a core dump is recorded, and so is a failed one") {
 TEST_CASE("uninterruptible waits above the threshold are recorded during and after them; a vfork is not") {
   const TestCgroup cgroup("blocked");
   TracerOptions options;
-  options.pause_ns = 600'000'000;  // sampled three times as often
+  options.pause_ns = 600'000'000;  // the tracer samples three times as often
   Victim blocked(&cgroup, {"blocked"}, "trace_lives"), brief(&cgroup, {"blocked"}, "trace_lives");
   Victim vforks(&cgroup, {"vfork"}, "trace_lives");
   ready(blocked), ready(brief), ready(vforks);
@@ -179,7 +179,7 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   }));
   CHECK(is_open(open[0]));
   CHECK((open[0].flags & trace::kBlocked) != 0);
-  REQUIRE(state_of(vforks.pid()) == 'D');  // was in this state all the time
+  REQUIRE(state_of(vforks.pid()) == 'D');  // it was in this state all the time
   vforks.send("x");
   REQUIRE(vforks.wait() == 0);
   blocked.send("x");
@@ -197,8 +197,8 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   CHECK(over[0].signal == 0);
   CHECK(over[0].tid == blocked.pid());
   CHECK(over[0].duration_ms >= open[0].duration_ms);
-  CHECK(over[0].duration_ms <= took_ms + 200);  // the end is noticed by the next sample
-  // The brief pause is reported only if the machine made it long: two samples contained it, and a third was due.
+  CHECK(over[0].duration_ms <= took_ms + 200);  // the next sample detects the end
+  // The brief pause is reported only if the machine prolonged it: two samples contained it, and a third was due.
   const bool brief_reported = !processes(trace, brief.pid(), ProcessState::paused).empty();
   CHECK((!brief_reported || brief_ms >= 400));
   CHECK(pauses(trace).size() == (brief_reported ? 2 : 1));
@@ -218,7 +218,7 @@ TEST_CASE("children are traced from their first instruction, in any cgroup") {
     CHECK(find(trace, {EventType::scf, "openat", "ENOENT", std::string("/rose-none/") + kind, "", "", 0}).size() == 1);
   }
   CHECK(trace.meta.lost == 0);
-  // The daemon may still be ending.
+  // The daemon may still be ending, so wait.
   CHECK(eventually([] { return followed().empty(); }));
 }
 
@@ -247,7 +247,7 @@ TEST_CASE("5,000 short-lived threads and 1,000 children are recorded, and their 
   CHECK(threads == 5000);
   CHECK(children == 1000);
   CHECK(ended == 1000);
-  // Equal ends are reported individually only a few times per second and processor, however many there are.
+  // Equal ends are reported individually only a few times per second on each processor, however many there are.
   const auto processors = static_cast<double>(std::thread::hardware_concurrency());
   CHECK(static_cast<double>(events) <= processors * (ROSE_STORM_FEW + 1) * (seconds + 2));
   CHECK(trace.meta.lost == 0);
@@ -291,7 +291,7 @@ TEST_CASE("killed processes are recorded even if the ring is full") {
   const TestCgroup cgroup("flood");
   const unsigned threads = std::min(64U, 8 * std::max(1U, std::thread::hardware_concurrency()));
   Victim flood(&cgroup, {"threads", std::to_string(threads), "2000000000"});
-  // The tracer's threads inherit this policy: they get only processor time that no other thread needs.
+  // The tracer's threads inherit this policy, so they get only processor time that no other thread needs.
   const sched_param none{};
   REQUIRE(::sched_setscheduler(0, SCHED_IDLE, &none) == 0);
   TracerOptions options;
@@ -305,7 +305,7 @@ TEST_CASE("killed processes are recorded even if the ring is full") {
     Victim victim(&cgroup, {"die"});
     victim.run();
     lost = tracer->stats().lost;
-    // Without this stop, the death would be reported as well, but much later.
+    // Without this stop, the end would be reported as well, but much later.
     REQUIRE(::kill(flood.pid(), SIGSTOP) == 0);
     INFO("death " << i << ", " << lost << " events lost");
     REQUIRE(eventually([&] {
@@ -333,7 +333,7 @@ TEST_CASE("a killed process is handled even if its record was lost in a full rin
     ended = true;
     keep_full.join();
     if (const auto now = ring.missed(); now.ends != before) missed = victim.pid();
-    else std::this_thread::sleep_for(1s);  // many equal ends per second are counted, not reported
+    else std::this_thread::sleep_for(1s);  // because many equal ends per second are counted and not reported
   }
   REQUIRE(missed != 0);
   CHECK(eventually([&] {
@@ -414,12 +414,13 @@ TEST_CASE("freezing a part of a node or its parent cgroup, and kills while froze
       CHECK(last.duration_ms <= (wall_ns() - begin) / 1'000'000 + 1);
       return last;
     };
-    // A part of the node: reported as a part, once.
+    // If only a part of the node is frozen, a part is reported, once.
     CHECK((frozen_for(part, 0).flags & trace::kMain) == 0);
-    // The whole node, by its own folder and by its parent: reported once, although each folder below notifies.
+    // If the whole node is frozen, through its own folder or its parent, it is reported once, although each folder
+    // below notifies the tracer.
     CHECK((frozen_for(node, 1).flags & trace::kMain) != 0);
     CHECK((frozen_for(above.path(), 2).flags & trace::kMain) != 0);
-    // Killed while frozen: the pause ends with the last process.
+    // If the node is killed while it is frozen, the pause ends with its last process.
     write(part / "cgroup.freeze", "1");
     REQUIRE(eventually([&] { return pauses(snapshot(*tracer)).size() == 4; }));
     ::kill(some.pid(), SIGKILL);
@@ -448,10 +449,10 @@ TEST_CASE("stops of one process, earlier stops and ptrace stops are distinguishe
   REQUIRE(::waitpid(early.pid(), &status, WUNTRACED) == early.pid());
   auto tracer = start({target("n1", cgroup)}, options);
 
-  // Stopped by ptrace, as by a debugger: not reported.
+  // A process that ptrace stopped, as a debugger does, is not reported.
   REQUIRE(::ptrace(PTRACE_ATTACH, traced.pid(), nullptr, nullptr) == 0);
   REQUIRE(::waitpid(traced.pid(), &status, 0) == traced.pid());
-  // A process group without a parent in its session cannot be stopped by job control.
+  // A process group that has no parent in its session cannot be stopped by job control.
   ::kill(orphan.pid(), SIGTSTP);
   const std::int64_t begin = wall_ns();
   ::kill(one.pid(), SIGSTOP);
@@ -468,7 +469,7 @@ TEST_CASE("stops of one process, earlier stops and ptrace stops are distinguishe
   }
   ::kill(one.pid(), SIGCONT);
   const std::int64_t most_ms = (wall_ns() - begin) / 1'000'000 + 1;
-  ::kill(early.pid(), SIGKILL);  // stopped, then killed
+  ::kill(early.pid(), SIGKILL);  // it was stopped, and is now killed
   early.wait();
   REQUIRE(::ptrace(PTRACE_DETACH, traced.pid(), nullptr, nullptr) == 0);
   ::kill(orphan.pid(), SIGCONT);

@@ -33,7 +33,8 @@ TEST_CASE("the kernel loads every program of the tracer, with any number of node
 namespace {
 
 using Btf = std::unique_ptr<btf, decltype(&btf__free)>;
-// A field's name, offset in bits and width as a bit field; the structure itself has an empty name, and its size.
+// The members of a structure: name, offset in bits, and width as a bit field. The structure itself has an empty name,
+// and its size.
 using Form = std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>>;
 
 std::multimap<std::string, Form> structures(const btf* types) {
@@ -55,20 +56,20 @@ std::multimap<std::string, Form> structures(const btf* types) {
 TEST_CASE("the types given to CO-RE are a small part of the kernel's own", "[loads]") {
   const char* path = rose::kernel::core_types(rose_tracer__elf_bytes);
   REQUIRE(path != nullptr);
-  CHECK(rose::kernel::core_types(rose_tracer__elf_bytes) == path);  // created only once
+  CHECK(rose::kernel::core_types(rose_tracer__elf_bytes) == path);  // the file is made only once
   const Btf few(btf__parse(path, nullptr), btf__free), all(btf__load_vmlinux_btf(), btf__free);
   REQUIRE(few);
   REQUIRE(all);
   CHECK(btf__type_cnt(few.get()) < btf__type_cnt(all.get()) / 10);
   const auto kernels = structures(all.get()), ours = structures(few.get());
   CHECK(ours.contains("task_struct"));
-  CHECK(ours.contains("sock_common"));  // a member of another structure
+  CHECK(ours.contains("sock_common"));  // which is a member of another structure
   for (const auto& [name, form] : ours) {
     INFO(name);
     const auto [from, to] = kernels.equal_range(name);
     CHECK(std::any_of(from, to, [&](const auto& one) { return one.second == form; }));
   }
-  // All types with the same name: their members decide which of them are compared.
+  // Include all types with the same name, because their members decide which of them are compared.
   for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
 }
 

@@ -1,4 +1,4 @@
-// Messages between nodes: every call that sends or receives is reported once, with the first bytes of its data, and
+// Messages between nodes. Every call that sends or receives is reported once, with the first bytes of its data, and
 // both ends count the same.
 #include <algorithm>
 
@@ -44,7 +44,7 @@ TEST_CASE("every send and receive is recorded with its size, and both ends count
   const SeenMessages seen = tracer->take_messages();
   const auto sent = of(seen, 0, false), received = of(seen, 1, true), answers = of(seen, 1, false),
              answered = of(seen, 0, true);
-  // A call that only peeks at data (MSG_PEEK) receives none; data from a file has no beginning in memory.
+  // A call that only peeks at data (MSG_PEEK) receives none. Data from a file has no beginning in memory.
   CHECK(data(sent) ==
         std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "", "datagram-1", "datagram-2"});
   CHECK(data(received) == std::vector<std::string>{"write", "writev", "sendto", "sendmsg", "sendmmsg", "sendfile!",

@@ -1,4 +1,4 @@
-// Silences: detected when they end and while they last; orderly ends and rare use are not silences.
+// Silences are detected when they end, and while they last. Orderly ends and rare use are no silences.
 #include "observe_network.h"
 #include "kernel/attach.h"
 #include "kernel/probe.h"
@@ -42,10 +42,10 @@ TEST_CASE("a silence of a busy connection is recorded, open and ended, over IPv4
     CHECK_FALSE(is_open(ended[0]));
     CHECK(ended[0].duration_ms >= open[0].duration_ms);
     if (c.type == SOCK_DGRAM) CHECK(ended[0].packets + 1 == client.packets());
-    else CHECK(ended[0].packets >= 5);  // TCP combines writes
+    else CHECK(ended[0].packets >= 5);  // because TCP combines writes
     CHECK(after.str(ended[0].src) == c.address);
     CHECK(after.str(ended[0].dst) == c.address);
-    CHECK(ended[0].dport == c.port);  // the server's port is reported, the client's ephemeral port is not
+    CHECK(ended[0].dport == c.port);  // because the server's port is reported, and not the client's ephemeral port
     CHECK(ended[0].sport == 0);
     CHECK(ended[0].protocol == c.protocol);
     // Only the kernel's own state of a connection shows whether anything was unanswered.
@@ -116,7 +116,7 @@ TEST_CASE("an abandoned connection to a partitioned peer is a silence, to an ans
     if (cut) network.loopback(false);
     std::this_thread::sleep_for(3 * kDelay);
     const std::int64_t given_up = monotonic_ns();
-    ::kill(server.pid(), SIGKILL);  // nothing is in flight: it sends a FIN
+    ::kill(server.pid(), SIGKILL);  // nothing is in flight, so it sends a FIN
     server.wait();
     if (!cut) {
       std::this_thread::sleep_for(3 * kDelay);
@@ -125,15 +125,15 @@ TEST_CASE("an abandoned connection to a partitioned peer is a silence, to an ans
       CHECK(silences(trace, client).empty());
       continue;
     }
-    // At the earliest half a second after the FIN, because a reachable peer would have answered it by then. Until then
-    // it was idle.
+    // The silence begins at the earliest half a second after the FIN, because a reachable peer would have answered the
+    // FIN by then. Until then, the connection was idle.
     REQUIRE(eventually([&] {
       const auto found = not_idle(silences(snapshot(*tracer), client));
       return found.size() == 1 && is_open(found[0]);
     }));
     const std::int64_t missed_ms = (monotonic_ns() - given_up) / 1'000'000;
     network.loopback(true);
-    // The FIN is retransmitted and answered.
+    // The FIN is sent again, and answered.
     std::vector<trace::Event> ended;
     REQUIRE(eventually([&] {
       ended = silences(snapshot(*tracer), client);
@@ -141,7 +141,7 @@ TEST_CASE("an abandoned connection to a partitioned peer is a silence, to an ans
     }));
     CHECK(missed_ms >= 490);
     CHECK(ended[0].duration_ms >= 3 * kDelay.count() + missed_ms - 10);
-    // The pair has no open connection any more: what follows is not a silence.
+    // The pair no longer has an open connection, so what follows is no silence.
     std::this_thread::sleep_for(3 * kDelay);
     CHECK(silences(snapshot(*tracer), client).size() == 1);
   }
@@ -152,7 +152,7 @@ TEST_CASE("a reconnect from another ephemeral port continues the pair's statisti
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  Sender first(AF_INET, SOCK_STREAM, tcp4);  // stays open: it was partitioned, not closed
+  Sender first(AF_INET, SOCK_STREAM, tcp4);  // it stays open, because it was partitioned and not closed
   first.send_steadily();
   first.fall_silent();
   (void)until_missed(*tracer, first);
@@ -188,7 +188,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   INFO("without TCX: " << masked);
   const OwnNetwork network;
   const TestCgroup cgroup("interface");
-  Victim server(nullptr, {"serve"});  // no target's process: it is recognised by its address
+  Victim server(nullptr, {"serve"});  // the process belongs to no target, so it is recognised by its address
   const int tcp4 = server.number("tcp4");
   Target node = target("n1", cgroup);
   node.addresses = {"127.0.0.1"};
@@ -201,7 +201,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   options.interfaces = {"lo"};
   ::setenv("ROSE_MASK", "tcx,xdp", 1);
   const auto neither = Tracer::start(options, {node});
-  ::unsetenv("ROSE_MASK");  // before anything can fail, because the following cases use the same environment
+  ::unsetenv("ROSE_MASK");  // do this before anything can fail, because the following cases use the same environment
   REQUIRE(!neither);
   CHECK(neither.error().kind == ErrorKind::environment);
   CHECK(neither.error().hint.find("Linux 5.18") != std::string::npos);
@@ -214,7 +214,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   Sender client(AF_INET, SOCK_STREAM, tcp4);
   client.send_steadily();
   client.fall_silent();
-  // Both ends are on this interface, so the server's answers fall silent as well.
+  // Both ends are on this interface, so the server's answers stop, too.
   const auto to_server = [&](bool open) {
     const auto trace = snapshot(*tracer);
     const auto found = silences(trace, client);
@@ -224,7 +224,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   };
   REQUIRE(eventually([&] { return to_server(true) == 1; }));
   client.send(1);
-  // The program runs when the packet is received, which on a busy machine is later than when it is sent.
+  // The program runs when the packet is received. On a busy machine, this is later than when it is sent.
   REQUIRE(eventually([&] { return to_server(false) == 1; }));
   CHECK(to_server(true) == 0);
 }
@@ -259,7 +259,7 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   for (const auto* victim : {&a, &b}) {
     REQUIRE(eventually([&] {
       const std::filesystem::directory_iterator fds("/proc/" + std::to_string(victim->pid()) + "/fd");
-      return std::distance(begin(fds), end(fds)) >= 7;  // 3 standard ones, 3 servers, 1 connection
+      return std::distance(begin(fds), end(fds)) >= 7;  // 3 standard descriptors, 3 of servers, 1 of a connection
     }));
   }
   Target first, second;
@@ -268,7 +268,7 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   second.node = "n2";
   second.pids = {b.pid()};
   auto tracer = start({first, second}, quick());
-  Victim late(&cgroup, {"serve"});  // also no target's process
+  Victim late(&cgroup, {"serve"});  // this process belongs to no target either
   const int tcp_d = late.number("tcp4");
   Sender to_a(AF_INET, SOCK_DGRAM, udp_a), six_to_b(AF_INET6, SOCK_STREAM, six_b), to_b(AF_INET, SOCK_DGRAM, udp_b),
       to_c(AF_INET, SOCK_STREAM, tcp_c), to_d(AF_INET, SOCK_STREAM, tcp_d);
@@ -364,7 +364,7 @@ TEST_CASE("answered infrequent requests are not a silence, unanswered ones are")
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
   REQUIRE(server.number("ready") == 1);
-  // A peer that answers late compared with how often it is asked looks like one that sends on its own: on a busy
+  // If a peer answers late compared with how often it is asked, it looks like a peer that sends on its own. On a busy
   // machine it is asked less often.
   std::unique_ptr<Tracer> tracer;
   std::unique_ptr<Victim> client;
@@ -414,7 +414,7 @@ TEST_CASE("idle pooled connections that are closed in order are not silent") {
     std::vector<Fd> pool;
     for (int i = 0; i < 10; ++i) pool.push_back(connect_to(AF_INET, SOCK_STREAM, tcp4));
     for (const auto& client : pool) REQUIRE(::send(client.get(), "x", 1, MSG_NOSIGNAL) == 1);
-    std::this_thread::sleep_for(2 * kDelay);  // used for a moment only
+    std::this_thread::sleep_for(2 * kDelay);  // the connection is used only for a moment
     CHECK(silences(snapshot(*tracer), tcp4).empty());
   }
   std::this_thread::sleep_for(2 * kDelay);

@@ -37,8 +37,8 @@ inline Fd connect_to(int family, int type, int port) {
   return fd;
 }
 
-// Sends on its own connection, and records its own unplanned silences: on a busy machine the scheduler causes pauses
-// too, and the tracer reports those as well.
+// Sends on its own connection, and records when it paused unintentionally. On a busy machine the scheduler causes
+// pauses, too, and the tracer reports them as well.
 class Sender {
  public:
   Sender(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
@@ -55,12 +55,12 @@ class Sender {
   }
   // The pause until the next packet is intended.
   void fall_silent() { last_ns_ = 0; }
-  // Before the connection ended, too, the scheduler may have caused a pause since the last packet.
+  // The scheduler may also have caused a pause between the last packet and the end of the connection.
   void note_pause() {
     if (last_ns_ != 0) longest_ns_ = std::max(longest_ns_, monotonic_ns() - last_ns_);
   }
-  // Sends for as long as a pair must be active before its silence is reported, without any pause that could count as
-  // silence; and for several times as long, because the tracer samples a few times per second, and less often if a
+  // Sends for as long as a pair must be active before its silence is reported, without any pause that could count as a
+  // silence. It sends for several times as long, because the tracer samples a few times per second, and less often if a
   // sample is expensive.
   void send_steadily() {
     const std::int64_t enough = std::chrono::nanoseconds(kDelay).count(), started = monotonic_ns();
@@ -90,7 +90,7 @@ class Sender {
   std::uint32_t packets_ = 0;
 };
 
-// Moves this thread, and the victims that it starts, to a network namespace with only a loopback interface.
+// Moves this thread, and the victims that it starts, to a network namespace that has only a loopback interface.
 class OwnNetwork {
  public:
   OwnNetwork() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
@@ -122,20 +122,20 @@ inline std::vector<trace::Event> silences(const trace::Trace& trace, int port) {
   }
   return found;
 }
-// The silences of the sender's connection, without those that the sender's own pauses explain.
+// The silences of the sender's connection. Those that the sender's own pauses explain are left out.
 inline std::vector<trace::Event> silences(const trace::Trace& trace, const Sender& sender) {
   auto found = silences(trace, sender.port());
   std::erase_if(found, [&](const auto& event) { return sender.explains(event); });
   return found;
 }
 
-// Silences in which the kernel reports that something was unanswered, or does not know.
+// The silences for which the kernel reports that something was unanswered, or that this is unknown.
 inline std::vector<trace::Event> not_idle(std::vector<trace::Event> events) {
   std::erase_if(events, [](const auto& event) { return (event.flags & trace::kIdle) != 0; });
   return events;
 }
 
-// Waits until the tracer reports a silence of this sender and no other. Returns the tracer's trace so far.
+// Waits until the tracer reports a silence of this sender, and no other silence. Returns the tracer's trace so far.
 inline trace::Trace until_missed(Tracer& tracer, const Sender& sender) {
   trace::Trace trace;
   const bool missed = eventually([&] {
@@ -148,8 +148,8 @@ inline trace::Trace until_missed(Tracer& tracer, const Sender& sender) {
   return trace;
 }
 
-// Waits until the silence of the sender, which sends again, has ended: packets are recorded where they are received,
-// which on a busy machine is later than where they are sent.
+// Waits until the silence of the sender, which sends again, has ended. Packets are recorded where they are received. On
+// a busy machine, this is later than where they are sent.
 inline trace::Trace until_silence_ended(Tracer& tracer, const Sender& sender) {
   trace::Trace trace;
   const bool ended = eventually([&] {

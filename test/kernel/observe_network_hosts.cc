@@ -1,4 +1,5 @@
-// Silences between two network namespaces that represent hosts, their clocks, many pairs, unusual frames.
+// Silences between two network namespaces that stand for hosts, the clocks of these hosts, many pairs, and unusual
+// frames.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <netinet/tcp.h>
@@ -34,7 +35,7 @@ void ip(std::vector<std::string> words) {
   REQUIRE(done->exit_code == 0);
 }
 
-// Two namespaces with 10.213.7.1 and 10.213.7.2, connected by a veth pair. The calling thread returns from them.
+// Two namespaces with 10.213.7.1 and 10.213.7.2, which a veth pair connects. The calling thread returns from them.
 class TwoHosts {
  public:
   TwoHosts() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
@@ -115,7 +116,7 @@ TEST_CASE("a link that is down for six seconds is silent on both hosts, in both 
   tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
   ::unsetenv("ROSE_MASK");
   if (way != "sockets") {
-    // One interface is that of one host: only packets that reach n0 are recorded.
+    // The tracer of one interface is that of one host, so only packets that reach n0 are recorded.
     Target node = target("n0", talk.servers);
     node.addresses = {TwoHosts::address(0)};
     tracer.reset();
@@ -127,14 +128,14 @@ TEST_CASE("a link that is down for six seconds is silent on both hosts, in both 
   talk.client = talk.make_client();
   std::this_thread::sleep_for(3s);
   CHECK(silences(snapshot(*tracer), 7171).empty());
-  // so a connection that is reported later was still used within the two seconds before
+  // so if a connection is reported later, it was still used within the two seconds before
   const std::int64_t before_ns = wall_ns();
   talk.hosts.link(0, false);
   const std::int64_t down_ns = wall_ns();
   std::this_thread::sleep_for(6s);
   const std::int64_t up_ns = wall_ns();
   talk.hosts.link(0, true);
-  // TCP retransmits at growing intervals, UDP at once.
+  // TCP sends again at growing intervals, UDP at once.
   const std::size_t expected = way == "sockets" ? 4 : 2;
   std::vector<trace::Event> found;
   trace::Trace trace;
@@ -176,7 +177,7 @@ TEST_CASE("on a link that is down, unanswered requests are distinguished from id
   const auto tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
   talk.client = talk.make_client();
   talk.hosts.enter(1);
-  // Sends requests for a while, then is idle.
+  // Sends requests for a while, and is then idle.
   Victim quiet(&talk.clients, {"talk", TwoHosts::address(0), "7272", "20", "100", "600000"});
   talk.hosts.leave();
   REQUIRE(quiet.number("connected") == 1);
@@ -205,7 +206,7 @@ TEST_CASE("on a link that is down, unanswered requests are distinguished from id
     ended = tcp(7171, "n1");
     return ended.size() == 1 && !is_open(ended[0]);
   }));
-  constexpr std::int64_t kMs = 1'000'000, kClose = 20 * kMs;  // `ip link` takes some time to take effect
+  constexpr std::int64_t kMs = 1'000'000, kClose = 20 * kMs;  // because `ip link` takes some time to have an effect
   const std::int64_t begin_ns = ended[0].ts_ns - ended[0].duration_ms * kMs;
   CHECK((ended[0].flags & trace::kOutstanding) != 0);
   REQUIRE(ended[0].begin_within_ms >= 0);
@@ -246,7 +247,7 @@ TEST_CASE("a route that drops a node's packets causes a silence, a connection th
     talk.client = talk.make_client(true);
     std::this_thread::sleep_for(4 * kDelay);
     if (cut) {
-      for (const int host : {0, 1}) {  // otherwise the other one retransmits what is not acknowledged
+      for (const int host : {0, 1}) {  // otherwise the other host sends again what is not acknowledged
         talk.hosts.enter(host);
         ip({"route", "add", "blackhole", TwoHosts::address(1 - host) + "/32"});
         talk.hosts.leave();
@@ -268,14 +269,15 @@ TEST_CASE("the clock offset between two hosts' dumps is recovered from handshake
   Talk talk;
   talk.begin_server();
   auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
-  // They connect and disconnect. Chance decides which are kept: half as many for each further slot.
+  // The clients connect and disconnect. Which connections are kept is decided by chance: half as many for each further
+  // slot.
   for (int i = 0; i < 64; ++i) (void)talk.make_client();
   trace::Trace server = snapshot(*at_server), client = snapshot(*at_client);
   INFO(describe(server) << describe(client));
   CHECK(server.meta.handshakes.size() >= 3);
   CHECK(client.meta.handshakes.size() >= 3);
   REQUIRE(!client.events.empty());
-  // Pretends that the client's host is another machine, whose clock is half an hour ahead.
+  // Pretend that the client's host is another machine, whose clock is half an hour ahead.
   constexpr std::int64_t kAhead = 1'800'012'345'678;
   client.meta.boot_id = "another";
   client.meta.host = "other";
@@ -287,7 +289,7 @@ TEST_CASE("the clock offset between two hosts' dumps is recovered from handshake
     CHECK(synack > 0);
     line = line.substr(0, at) + std::to_string(synack + kAhead) + " 0";
   }
-  // Through the text form, in which dumps may be transferred.
+  // Use the text form, in which dumps may be transferred.
   const auto travelled = [](const trace::Trace& trace) {
     std::string text;
     trace::write_jsonl(trace, [&](std::string_view more) { text += more; });
@@ -302,8 +304,8 @@ TEST_CASE("the clock offset between two hosts' dumps is recovered from handshake
   INFO(clocks[1].text);
   REQUIRE(clocks[1].known);
   CHECK(std::abs(clocks[1].ahead_ns - kAhead) <= clocks[1].error_ns);
-  // At least as exact as the fastest handshake alone: between its SYN and its ACK, plus the drift of the clocks
-  // meanwhile.
+  // The result is at least as exact as the fastest handshake alone: the time between its SYN and its ACK, plus the
+  // drift of the clocks in that time.
   std::int64_t quickest = INT64_MAX;
   for (const auto& line : server.meta.handshakes) {
     const auto handshake = trace::to_handshake(line);
@@ -323,7 +325,7 @@ TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones ev
   Victim server(&cgroup, {"serve"});
   const int udp4 = server.number("udp4");
   REQUIRE(udp4 > 0);
-  // Packets from 20,000 addresses of the loopback network, from one socket.
+  // Send packets from 20,000 addresses of the loopback network, from one socket.
   constexpr int kPairs = 20'000;
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -353,7 +355,7 @@ TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones ev
   auto options = quick();
   SECTION("with enough memory all silences are recorded") {
     auto tracer = start({target("n1", cgroup)}, options);
-    // Often enough, and for half of the delay: otherwise no silence would be reported.
+    // Send often enough, and for half of the delay, because otherwise no silence would be reported.
     const std::int64_t begin = monotonic_ns();
     for (int round = 0; round < 6 || monotonic_ns() - begin < options.network_delay_ns; ++round) {
       for (int i = 1; i <= kPairs; ++i) send_from(i);
@@ -374,12 +376,13 @@ TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones ev
     };
     const std::int64_t begin = monotonic_ns();
     for (int i = 0; i < 10; ++i) send_from_frequent();
-    for (int i = 1; i <= kPairs; ++i) {  // each pair sends once or twice
+    for (int i = 1; i <= kPairs; ++i) {  // so each pair sends once or twice
       send_from(i);
       if (i % 2 == 0) send_from(i);
       if (i % 500 == 0) send_from_frequent();
     }
-    // A silence is reported only for pairs that were active for half of the delay, and a fast machine gets here sooner.
+    // A silence is reported only for pairs that were active for half of the delay, and a fast machine reaches this
+    // point sooner.
     while (monotonic_ns() - begin < options.network_delay_ns) send_from_frequent();
     trace::Trace trace;
     CHECK(eventually([&] {
@@ -424,7 +427,7 @@ TEST_CASE("frames with VLAN tags and IPv6 extension headers are parsed") {
     for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
     return out;
   };
-  const Bytes macs(12, 2), udp = {0x13, 0x88, 0x1b, 0x58, 0, 8, 0, 0};  // 5000 to 7000
+  const Bytes macs(12, 2), udp = {0x13, 0x88, 0x1b, 0x58, 0, 8, 0, 0};  // from port 5000 to port 7000
   const Bytes vlan = {0x81, 0, 0, 5}, service = {0x88, 0xa8, 0, 9}, ip4 = {8, 0}, ip6 = {0x86, 0xdd};
   const auto v4 = [](std::uint8_t protocol, std::uint8_t words = 5, std::uint8_t fragment = 0) {
     Bytes out = {static_cast<std::uint8_t>(0x40 | words),
@@ -517,7 +520,7 @@ TEST_CASE("connections of one pair that begin and end on two processors at once 
     bpf_map__set_max_entries(map, 16 * kPairs);
   REQUIRE(rose_tracer__load(skeleton) == 0);
   const int program = bpf_program__fd(skeleton->progs.rose_tc);
-  // From 10.x.y.1, one address for each pair, to port 7000 of 10.0.0.2.
+  // Sends from 10.x.y.1, with another address for each pair, to port 7000 of 10.0.0.2.
   const auto send = [&](std::uint32_t pair, std::uint16_t port, std::uint8_t flags) {
     std::vector<std::uint8_t> frame(12, 2);
     const auto add = [&](std::initializer_list<int> bytes) {
@@ -552,7 +555,7 @@ TEST_CASE("connections of one pair that begin and end on two processors at once 
     run.data_size_in = static_cast<__u32>(frame.size());
     return bpf_prog_test_run_opts(program, &run) == 0;
   };
-  // Both use the same pair at the same time, when it has had enough packets to be watched.
+  // Both use the same pair at the same time, when the pair has had enough packets to be watched.
   std::atomic<std::uint32_t> arrived{0};
   std::atomic<bool> sent{true};
   const auto one = [&](int number) {
@@ -592,10 +595,10 @@ TEST_CASE("connections of one pair that begin and end on two processors at once 
   rose_tracer__destroy(skeleton);
 }
 
-// Not run with the others: kernel_observe "[.cost]". Prints ratios, without a limit, because the machine may be busy.
+// Runs only on request: kernel_observe "[.cost]". Prints ratios without a limit, because the machine may be busy.
 TEST_CASE("the cost of a packet is printed", "[.cost]") {
   const TestCgroup cgroup("cost");
-  // A child in the cgroup that sends packets to itself, and prints how long it took.
+  // A child in the cgroup sends packets to itself, and prints how long this took.
   for (const int type : {SOCK_DGRAM, SOCK_STREAM}) {
     int ask[2], answer[2];
     REQUIRE(::pipe2(ask, O_CLOEXEC) == 0);
@@ -603,7 +606,7 @@ TEST_CASE("the cost of a packet is printed", "[.cost]") {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      ::close(ask[1]);  // otherwise its own copy would keep it waiting for more
+      ::close(ask[1]);  // otherwise its own copy would make it wait for more
       ::close(answer[0]);
       cgroup.write("cgroup.procs", "0");
       sockaddr_in to{};
@@ -615,7 +618,7 @@ TEST_CASE("the cost of a packet is printed", "[.cost]") {
       ::bind(in, reinterpret_cast<sockaddr*>(&to), sizeof to);
       ::getsockname(in, reinterpret_cast<sockaddr*>(&to), &length);
       if (type == SOCK_STREAM) ::listen(in, 1);
-      // Single bytes must not wait for the delayed acknowledgement of the previous one.
+      // Single bytes must not wait for the delayed acknowledgement of the previous byte.
       const int on = 1;
       if (type == SOCK_STREAM) ::setsockopt(out, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
       if (::connect(out, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0) ::_exit(1);

@@ -1,5 +1,5 @@
-// Where calls fail and change things: every path, socket and ring that a victim uses, compared call by call with the
-// victim's own list (test/programs/trace_places.c). No call may be missing, wrong or extra.
+// Where calls fail and change state: every path, socket and ring that a victim uses is compared, call by call, with the
+// victim's own list (test/programs/trace_places.c). No call may be missing, wrong or additional.
 #include <algorithm>
 
 #include "base/text.h"
@@ -16,7 +16,7 @@ using trace::EventType;
 
 namespace {
 
-// An event in the victim's output format.
+// An event in the format in which the victim prints it.
 std::vector<std::string> fields_of(const trace::Trace& trace, const trace::Event& e) {
   std::string marks;
   const auto mark = [&](const std::string& text) { marks += (marks.empty() ? "" : " ") + text; };
@@ -41,13 +41,13 @@ std::string joined(const std::vector<std::string>& fields) {
   return out;
 }
 
-// Returns false if the victim could not run here, for lack of a kernel feature.
+// Returns false if the victim could not run here, because the kernel lacks a feature.
 bool compare(const std::string& mode, TracerOptions options = {}) {
   const TestCgroup cgroup("places");
   const Folder folder;
   Victim victim(&cgroup, {mode, folder.path}, "trace_places");
   REQUIRE(victim.number("ready") == 1);
-  const bool by_pid = mode == "uring";  // its helper threads belong to the process
+  const bool by_pid = mode == "uring";  // because its helper threads belong to the process
   Target tree;
   tree.node = "n1";
   tree.pids = {victim.pid()};
@@ -73,7 +73,7 @@ bool compare(const std::string& mode, TracerOptions options = {}) {
     REQUIRE(at < seen.size());
     if (wanted[2] == "?") wanted[2] = seen[at][2];
     if (wanted[3] == "*") wanted[3] = seen[at][3];
-    // Before Linux 5.19 a completion does not identify its request, and so neither file nor operation.
+    // Before Linux 5.19, a completion does not identify its request, and therefore neither the file nor the operation.
     if (wanted[1] == "io_uring_enter" && rose::kernel::uring_form() == ROSE_URING_DATA)
       std::fill(wanted.begin() + 3, wanted.end(), "");
     INFO("seen           " << joined(seen[at]));

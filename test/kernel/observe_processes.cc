@@ -1,4 +1,4 @@
-// Process states and functions: exact, whatever the sender of a signal and the way a process came to be.
+// States of processes, and functions. They must be exact, whoever sends a signal, and however a process was created.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/resource.h>
@@ -95,14 +95,16 @@ TEST_CASE("calls that fail because the process was killed are marked, and the se
     Victim victim(&cgroup, {"churn", folder.path});
     victim.go();
     REQUIRE(victim.number("ready") == 1);
-    std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));  // at any point of its execution
+    // so that it is at any point of its execution
+    std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));
     const std::int64_t before = wall_ns();
     ::kill(victim.pid(), SIGKILL);
     victim.wait();
     const auto trace = snapshot(*tracer);
     INFO(describe(trace));
     for (const auto& event : find(trace, {EventType::scf, "", "", "", "", "", victim.pid()})) {
-      if (trace.str(event.path) == "/etc/ld.so.preload") continue;  // as at the start of any program
+      // because every program reads this file when it starts
+      if (trace.str(event.path) == "/etc/ld.so.preload") continue;
       CHECK((event.flags & trace::kDying) != 0);
       CHECK(event.ts_ns >= before);
       ++marked;
@@ -132,7 +134,7 @@ TEST_CASE("the sender and time of a termination signal are recorded with the pro
   CHECK(std::string(trace.str(exited[0].by)).ends_with(fmt::format("({})", ::getpid())));
   CHECK(exited[0].duration_ms >= 280);
 
-  // One process aborts by itself. The other is killed through cgroup.kill, so this test counts as the sender.
+  // One process aborts itself. The other is killed through cgroup.kill, so this test counts as the sender.
   Victim aborts(&cgroup, {"abort"}), faults(&cgroup, {"wait"});
   aborts.run();
   REQUIRE(faults.number("ready") == 1);
@@ -157,7 +159,7 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
   REQUIRE(victim.number("ready") == 1);
   REQUIRE(killed.number("ready") == 1);
   auto tracer = start({target("n1", cgroup)}, options);
-  // Too short to be reported, unless the machine was slow.
+  // The pause is too short to be reported, unless the machine was slow.
   std::int64_t begin = monotonic_ns();
   int status = 0;
   ::kill(victim.pid(), SIGSTOP);
@@ -168,7 +170,8 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
                                  : processes(snapshot(*tracer), victim.pid(), ProcessState::paused).size();
   begin = monotonic_ns();
   ::kill(victim.pid(), SIGSTOP);
-  ::kill(killed.pid(), SIGSTOP);  // SIGTSTP would not stop it if nobody could continue it (no session with a terminal)
+  // SIGTSTP would not stop it if nobody could continue it, as in a session without a terminal
+  ::kill(killed.pid(), SIGSTOP);
   std::vector<trace::Event> open;
   REQUIRE(eventually([&] {
     open = processes(snapshot(*tracer), victim.pid(), ProcessState::paused);
@@ -269,7 +272,7 @@ TEST_CASE("a function that the kernel cannot probe does not prevent the others f
     const auto names = entered(snapshot(*tracer), running.pid());
     CHECK(names == std::vector<std::string>{"rose_victim_rare", "rose_victim_often"});
   }
-  // The program does not run yet. A function that cannot be counted must not be considered infrequent.
+  // The program does not run yet. A function that cannot be counted must not count as infrequent.
   TracerOptions options;
   options.infrequent_below = 2.0;
   auto tracer = start({node}, options);
@@ -316,8 +319,8 @@ TEST_CASE("profile: functions are counted, and hot ones are detached") {
   CHECK(often.node == "n1");
   const auto seldom = count_of("rose_victim_rare");
   CHECK(seldom.count >= kMore + 1);
-  CHECK(seldom.count <= kMore + 2);  // an entry while two links exist may count twice
-  // Counting mode records no events.
+  CHECK(seldom.count <= kMore + 2);  // because an entry may count twice while there are two links
+  // In counting mode, no events are recorded.
   CHECK(entered(snapshot(*tracer), first.pid()).empty());
 }
 
@@ -349,7 +352,7 @@ TEST_CASE("recording: a function that becomes hot is detached and recorded as su
   CHECK(notes == 1);
   CHECK(calls > 0);
   CHECK(calls < kCalls);
-  CHECK(rare == 2);  // neither lost nor reported twice when links were replaced
+  CHECK(rare == 2);  // so none was lost or reported twice when links were replaced
 }
 
 TEST_CASE("functions that only untraced processes call often are detached as well") {
@@ -380,7 +383,8 @@ TEST_CASE("functions that only untraced processes call often are detached as wel
     ++notes;
   }
   CHECK(notes == (counts ? 0 : 1));
-  // Each entry costs microseconds: if it were watched all the time, both runs would have paid that for every call.
+  // Each entry costs microseconds. If the function were watched all the time, both runs would have paid this for every
+  // call.
   CHECK(second < kernel::uprobe_seconds() * 1e9 / 4);
 }
 
@@ -398,7 +402,7 @@ TEST_CASE("profiled functions that another build lacks are skipped, those in ano
   }
   SECTION("the path does not exist: the node's running program with that name is used") {
     Victim victim(&cgroup, {"functions", "3"});
-    // Until it has executed its program, it is a copy of this test.
+    // Until the process has executed its program, it is a copy of this test.
     REQUIRE(eventually([&] {
       std::error_code bad;
       return std::filesystem::read_symlink("/proc/" + std::to_string(victim.pid()) + "/exe", bad).filename() ==
@@ -468,7 +472,7 @@ TEST_CASE("functions of a file that an upgrade replaced stay traced") {
   TracerOptions options;
   options.hot_function_rate = 100;
   auto tracer = start({node}, options);
-  // One link is removed and another is created while the first is busy; by then the name is invalid.
+  // While the first link is busy, it is removed and another one is created. By then, the name is no longer valid.
   const std::string name = std::filesystem::relative(program, ROSE_PROGRAMS_DIR);
   Victim hot(&cgroup, {"functions", "400000"}, name), after(&cgroup, {"functions", "1"}, name);
   for (const pid_t pid : {hot.pid(), after.pid()}) {
@@ -496,16 +500,16 @@ TEST_CASE("profile: functions that cannot be attached again are not reported as 
   Victim hot(&cgroup, {"functions", "200000"});
   rlimit before{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
-  const rlimit none{3, before.rlim_max};  // so that no new link can be created
+  const rlimit none{3, before.rlim_max};  // because then no new link can be created
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
   const int status = hot.run();
-  // The watcher may notice the change only now.
+  // The watcher may detect the change only now.
   const bool lost = eventually([&] { return tracer->counts().functions.size() == 1; });
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
   REQUIRE(lost);
   REQUIRE(status == 0);
   const auto rates = tracer->counts().functions;
-  REQUIRE(rates.size() == 1);  // no rate is known for the other function
+  REQUIRE(rates.size() == 1);  // because no rate is known for the other function
   CHECK(rates[0].function == "rose_victim_often");
   CHECK_FALSE(rates[0].infrequent);
 }

@@ -1,4 +1,5 @@
-// Sets the clock of the whole machine. A separate test program that runs alone, because other tests measure times.
+// Sets the clock of the whole machine. This is a separate test program that runs alone, because other tests measure
+// times.
 #include <sys/timex.h>
 
 #include <algorithm>
@@ -12,7 +13,7 @@ using namespace rose::observe;
 using namespace rose::observe::test;
 
 TEST_CASE("when the clock is set while tracing, times stay in order and the dump records the step") {
-  // Twenty milliseconds, forwards and back.
+  // Sets the clock forward or back, by twenty milliseconds.
   const auto set = [](long by_us) {
     timex change{};
     change.modes = ADJ_SETOFFSET;
@@ -34,7 +35,7 @@ TEST_CASE("when the clock is set while tracing, times stay in order and the dump
   const auto shifted = snapshot(*tracer).meta;
   REQUIRE(set(-20'000));
   CHECK(forward);
-  // The beginning is converted with the current clock, like every event's time.
+  // The beginning is converted with the clock as it is now, like the time of every event.
   CHECK(std::abs(shifted.begin_ns - begin - 20'000'000) < 2'000'000);
   CHECK(eventually([&] { return reported("back by "); }));
 }

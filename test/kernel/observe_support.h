@@ -1,4 +1,4 @@
-// Victims in their own cgroups, and queries about what a tracer recorded of them.
+// Victims in their own cgroups, and functions that find what a tracer recorded about them.
 #pragma once
 
 #include <bpf/bpf.h>
@@ -49,7 +49,7 @@ inline std::filesystem::path cgroup_root() {
   return {};
 }
 
-// A cgroup that is emptied by force and removed.
+// A cgroup. At the end, its processes are killed and it is removed.
 class TestCgroup {
  public:
   explicit TestCgroup(const std::string& name)
@@ -70,7 +70,8 @@ class TestCgroup {
   std::filesystem::path path_;
 };
 
-// trace_victim (or another program) in a cgroup, waiting for "go". Killed and reaped if it still exists.
+// trace_victim (or another program) in a cgroup, where it waits for "go". At the end, it is killed and reaped if it
+// still exists.
 class Victim {
  public:
   explicit Victim(const TestCgroup* cgroup, std::vector<std::string> args,
@@ -115,7 +116,7 @@ class Victim {
   }
   void end_input() { in_.reset(); }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Waits for the process to end, and returns its wait status.
+  // Waits until the process ends, and returns its wait status.
   int wait() {
     int status = 0;
     ::waitpid(pid_, &status, 0);
@@ -126,7 +127,7 @@ class Victim {
     go();
     return wait();
   }
-  // Reads "NAME NUMBER" lines of its output, one after another.
+  // Reads lines "NAME NUMBER" of its output, one after another.
   int number(const std::string& name) {
     for (;;) {
       const auto end = text_.find('\n');
@@ -144,7 +145,7 @@ class Victim {
       text_.append(bytes, static_cast<std::size_t>(n));
     }
   }
-  // The rest of its output.
+  // Returns the rest of its output.
   std::string rest() {
     pollfd wait{out_.get(), POLLIN, 0};
     while (::poll(&wait, 1, 300'000) == 1) {
@@ -170,7 +171,7 @@ inline Target target(const std::string& node, const TestCgroup& cgroup) {
   return out;
 }
 
-// Functions of trace_victim are watched.
+// A target whose given functions, which are those of trace_victim, are watched.
 inline Target watched(const std::string& node, const TestCgroup& cgroup, std::vector<std::string> functions) {
   Target out = target(node, cgroup);
   out.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
@@ -190,8 +191,8 @@ inline trace::Trace snapshot(Tracer& tracer) {
   return std::move(*trace);
 }
 
-// The ring of this process's only tracer, filled as far as possible: until its reader runs again, the kernel finds no
-// space in it.
+// The ring of this process's only tracer, filled as far as possible. Until the ring's reader runs again, the kernel
+// finds no space in it.
 class FullRing {
  public:
   FullRing() {
@@ -248,7 +249,7 @@ class FullRing {
   Fd counts_;
 };
 
-// The event to find; empty and negative fields match anything.
+// The event to find. Empty and negative fields match anything.
 struct Want {
   trace::EventType type = trace::EventType::scf;
   std::string syscall = {};
@@ -284,7 +285,7 @@ inline std::vector<trace::Event> processes(const trace::Trace& trace, pid_t pid,
 
 inline bool is_open(const trace::Event& event) { return (event.flags & trace::kOpen) != 0; }
 
-// For messages of failed checks.
+// Describes the trace, for messages of failed checks.
 inline std::string describe(const trace::Trace& trace) {
   std::string out;
   for (const auto& e : trace.events) {

@@ -1,4 +1,4 @@
-// Triggers with real processes, and failures that are declared to be expected.
+// Triggers with real processes, and failures that were declared to be expected.
 #include <sys/mount.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using trace::EventType;
 
 namespace {
 
-// A tracer with triggers, as `rose trace` has.
+// A tracer with triggers, as `rose trace` has them.
 struct Watched {
   std::unique_ptr<Tracer> tracer;
   std::unique_ptr<Recorder> recorder;
@@ -63,7 +63,7 @@ TEST_CASE("a crash triggers a dump, and a crash loop does not fill the disk", "[
   TriggerOptions options;
   options.on_crash = true;
   Watched watched(target("n1", cgroup), folder, options);
-  Victim orderly(&cgroup, {"exit", "3"});  // not a main process, because the target is a cgroup
+  Victim orderly(&cgroup, {"exit", "3"});  // it is no main process, because the target is a cgroup
   orderly.run();
   Victim victim(&cgroup, {"segv"});
   const pid_t pid = victim.pid();
@@ -120,7 +120,7 @@ TEST_CASE("a log line triggers a dump after the configured delay", "[triggers]")
   options.logs = {{folder / "db.log", "panic: [a-z]+"}};
   options.after_ns = 1500 * kMillisecond;
   Watched watched(target("n1", cgroup), folder, options);
-  // A program that fails repeatedly.
+  // This program fails repeatedly.
   Victim victim(&cgroup, {"now-and-then"});
   victim.go();
   REQUIRE(eventually([&] {
@@ -166,7 +166,7 @@ TEST_CASE("if the disk is full, a triggered dump is written once there is room",
   };
   REQUIRE(eventually(failed));
   CHECK(watched.recorder->written().empty());
-  // No part of a dump and no unfinished file is left.
+  // Neither a part of a dump nor an unfinished file is left.
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), {}) == 1);
   std::filesystem::remove(filler);
   REQUIRE(watched.dumps(1));
@@ -188,10 +188,10 @@ TEST_CASE("an oracle is run repeatedly and triggers a dump at each new hit", "[t
   std::ofstream{flag};
   REQUIRE(watched.dumps(1));
   CHECK(watched.recorder->written()[0].trigger.starts_with("oracle: test -e '" + flag.string()));
-  // A continuing yes is not a new hit; a no followed by a yes is.
+  // If the answer stays yes, this is no new hit. A no that is followed by a yes is one.
   const auto asked_again = [&] {
     const auto before = std::filesystem::file_size(asked);
-    // Two more runs, because the first may have begun before the change.
+    // Wait for two more runs, because the first may have begun before the change.
     return eventually([&] { return std::filesystem::file_size(asked) >= before + 2; });
   };
   REQUIRE(asked_again());
@@ -225,7 +225,7 @@ TEST_CASE("an oracle that times out is killed with all its processes", "[trigger
   const TriggerTally tally = watched.triggers->stop();
   CHECK(tally.oracle.unclear >= 2);
   CHECK(watched.recorder->written().empty());
-  // A process that has ended may briefly be a zombie of init.
+  // A process that has ended may be a zombie of init for a moment.
   for (const pid_t pid : asked()) CHECK(eventually([&] { return ::kill(-pid, 0) != 0 && errno == ESRCH; }));
 }
 
@@ -241,7 +241,7 @@ TEST_CASE("an oracle's own failures are not recorded", "[triggers]") {
   {
     Watched watched(target("n1", cgroup), folder, options);
     REQUIRE(::open("/rose-none/by-the-target", O_RDONLY) < 0);
-    // Run again only after it has answered.
+    // The oracle is run again only after it has answered.
     CHECK(eventually([&] {
       std::error_code not_yet;
       const auto lines = std::filesystem::file_size(folder / "asked", not_yet);
@@ -264,7 +264,7 @@ TEST_CASE("expected failures are counted by kind, and the noise list can be chan
     auto table = kernel::noise_table(rules);
     REQUIRE(table);
     options.noise = *table;
-    const Folder folder;  // the victim wants it empty
+    const Folder folder;  // the victim needs an empty folder
     auto tracer = start({target("n1", cgroup)}, options);
     Victim victim(&cgroup, {"failures", folder.path, "1"});
     REQUIRE(victim.run() == 0);

@@ -1,4 +1,4 @@
-// Queried values: all of them correct, from several threads, the program undisturbed, and nothing left behind.
+// Queried values: all are correct, from several threads, the program is not disturbed, and nothing is left behind.
 #include <bpf/bpf.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ using namespace rose::observe::test;
 
 namespace {
 
-// Queries, looked up in one program; each answered by one or more locations.
+// Queries that are looked up in one program. One or more locations answer each query.
 struct ValueQueries {
   std::vector<ValuePlace> places;
   std::vector<std::vector<std::pair<std::string, symbols::Form>>> meanings;  // by location and fetch
@@ -41,7 +41,7 @@ struct ValueQueries {
     }
   }
 
-  // The values of each query as text, in order of arrival.
+  // The values of each query as text, in the order in which they arrived.
   [[nodiscard]] std::map<std::string, std::vector<std::string>> values_of(const SeenValues& seen) const {
     std::map<std::string, std::vector<std::string>> out;
     for (const SeenValue& value : seen.values) {
@@ -53,7 +53,7 @@ struct ValueQueries {
   }
 };
 
-// Ids of the BPF programs that this process holds: others are loaded and unloaded on the machine.
+// The ids of the BPF programs that this process holds. Others are loaded and unloaded on the machine meanwhile.
 std::set<std::uint32_t> own_programs() {
   std::set<std::uint32_t> ids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
@@ -72,7 +72,7 @@ bool is_loaded(std::uint32_t program) {
   return fd >= 0;
 }
 
-// The first bytes of a function in memory: a probe appears as a changed byte.
+// The first bytes of a function in memory. If there is a probe, one of the bytes is changed.
 std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   std::string line;
@@ -91,7 +91,7 @@ std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset
   return {};
 }
 
-// All distinct values of one query.
+// All distinct values of one query, sorted.
 std::vector<std::string> sorted(std::vector<std::string> values) {
   std::sort(values.begin(), values.end());
   return values;
@@ -138,7 +138,7 @@ TEST_CASE("raw arguments and results of a thousand calls by four threads are rig
   std::uint64_t visits = 0;
   for (const auto& place : seen.places) visits += place.visits;
   CHECK(visits == 3000);
-  // A queried value is not an event.
+  // A queried value is no event.
   for (const trace::Event& event : snapshot(*tracer).events) CHECK(event.type != trace::EventType::af);
 
   std::set<std::uint32_t> loaded = own_programs();
@@ -198,7 +198,7 @@ TEST_CASE("with debug information values of all types are right, optimised or no
     is("Ledger::enter(title)", [&](long) { return quoted("ten chars."); });
     is("Ledger::enter(this->total_)", [](long i) { return std::to_string(1000 + i % 250 * 13); });
     is("Ledger::enter:return", [](long i) { return std::to_string(1000 + i % 250 * 13); });
-    // All values of one call are reported together: arguments of a call share thread and time.
+    // All values of one call are reported together, so the arguments of a call have the same thread and time.
     std::map<std::pair<int, std::int64_t>, std::map<std::string, std::string>> calls;
     for (const SeenValue& value : seen.values) {
       const auto& [query, form] = asked.meanings[value.place][value.fetch];

@@ -1,5 +1,5 @@
-// Conditions derived from the events of a run, checked against the same run: each counts as many calls as the tracer
-// recorded, with either backend.
+// Conditions are derived from the events of a run, and checked against the same run. Each must count as many calls as
+// the tracer recorded, with either backend.
 #include <map>
 
 #include "diagnose/context.h"
@@ -11,8 +11,8 @@ using namespace rose::test;
 
 namespace {
 
-// Every kind of recorded call that succeeds: on one path with and without the flags that make an open an event, on both
-// names of renames and links, on sockets at both ends, in other processes and threads, by programs.
+// Makes every kind of recorded call that succeeds: on one path with and without the flags that make an open an event,
+// on both names of renames and links, on sockets at both ends, in other processes and threads, and by programs.
 std::string everything() {
   std::string script = "V=" + kVictim + "\n";
   script +=
@@ -21,14 +21,15 @@ std::string everything() {
       "$V create epoch.tmp rename epoch.tmp epoch rename epoch epoch.old create epoch.new rename epoch.new epoch\n"
       "$V mkdir folder chdir folder create log unlink log rename none nowhere unlink none\n"
       "ln epoch hard; ln -s epoch soft; ln -s soft softer; rm hard; rmdir folder; mv epoch last; ln last epoch\n"
-      // An answer shows that the server, in its own thread, has accepted.
+      // An answer shows that the server has accepted the connection in its own thread.
       "$V server 20741 server6 20742 unix sock uconnect sock connect 127.0.0.1 20741 send x recv 1 "
       "connect6 20742 send x recv 1 connect 127.0.0.1 20741 send x recv 1 connect 127.0.0.1 20743\n"
       "$V print done gate ../end\n";
   return script;
 }
 
-// rose itself starts the node's program: that is not a call of the node, although the tracer records it.
+// True for the start of the node's program. Rose itself makes this call, so it is not a call of the node, although the
+// tracer records it.
 bool is_launch(const trace::Trace& trace, const trace::Event& event) {
   const auto start = std::find_if(trace.events.begin(), trace.events.end(), [](const trace::Event& one) {
     return one.type == trace::EventType::ps && one.state == trace::ProcessState::started &&
@@ -84,13 +85,13 @@ TEST_CASE("conditions derived from a run's events count these events and no othe
 
   schedule::Schedule counters;
   counters.name = "conditions";
-  std::map<std::string, std::string> keys;  // by the counter's id
+  std::map<std::string, std::string> keys;  // by the id of the counter
   for (const auto& [key, question] : questions) {
     const std::string id = fmt::format("count-{}", counters.faults.size() + 1);
     counters.faults.push_back(diagnose::counter_for(question, id));
     keys.emplace(id, key);
   }
-  // The counters survive being written as a schedule and read again.
+  // The counters must survive being written as a schedule and read again.
   const auto stated = schedule::parse_schedule(schedule::to_toml(counters), "stated.toml");
   REQUIRE(stated);
   const Folder folder;

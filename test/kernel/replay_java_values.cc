@@ -1,4 +1,4 @@
-// Arguments, results, variables and fields of Java, queried in real JVMs: all of them correct, from several threads.
+// Arguments, results, variables and fields of Java, queried in real JVMs. All must be correct, from several threads.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -44,7 +44,7 @@ struct Answers {
         why[asked.questions[i].text] =
             asked.questions[i].refused.empty() ? replay::unanswered(asked, i, run.java) : asked.questions[i].refused;
   }
-  // Of all calls, in no particular order, because threads run in parallel.
+  // Checks the values of all calls, in any order, because threads run in parallel.
   void all(const std::string& query, const std::function<std::string(int)>& value,
            const std::string& wanted_type = {}) {
     CAPTURE(query, why[query]);
@@ -130,7 +130,7 @@ TEST_CASE("arguments, variables and fields of all Java types are right, from sev
     answers.all(weigh + "(this.parts.length)", [](int) { return "3"; });
     answers.all("Bare.plain(arg1)", [](int i) { return std::to_string(i); }, "int");
     answers.all("Bare.plain(arg2)", [](int i) { return quoted("bare-" + std::to_string(i)); });
-    // Once per call, not each time its loop returns to its first instruction.
+    // The value is recorded once per call, and not each time the loop returns to the first instruction of the method.
     answers.all("Values.loop(left)", [](int) { return "(int[1])"; });
     std::set<int> tids;
     for (const schedule::Value& value : answers.values[plain + "(number)"]) {
@@ -163,7 +163,7 @@ TEST_CASE("results of Java methods are right, and an exception is not a result",
     answers.all(values + "failing:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
     answers.all(values + "inner:return", [](int i) { return i % 2 == 1 ? "-" : std::to_string(i + 5); });
     answers.all(values + "Box.weigh:return", [](int i) { return std::to_string(i + 3); });
-    CHECK(answers.values[values + "shades:return"].size() == 2 * kTimes * kThreads);  // once() calls it twice
+    CHECK(answers.values[values + "shades:return"].size() == 2 * kTimes * kThreads);  // because once() calls it twice
     CHECK(answers.values[values + "narrow:return"].size() == kTimes * kThreads + kTimes * kThreads / 2);
     CHECK(std::count_if(answers.values[values + "narrow:return"].begin(),
                         answers.values[values + "narrow:return"].end(),
@@ -207,7 +207,7 @@ TEST_CASE("values that Java cannot provide have a reason, and excess values are 
   CHECK(answers.why["Values.java:1:number"].find("has code of line 1") != std::string::npos);
   CHECK(answers.why[values + "plain:calls"].find("are not recorded") != std::string::npos);
   CHECK(answers.why[values + "inner(this)"].find("is static") != std::string::npos);
-  // 100,000 calls: some are reported, and the report states that not all are.
+  // Of 100,000 calls, only some are reported, and the report says that some are missing.
   const auto busy = std::find_if(answers.asked.questions.begin(), answers.asked.questions.end(),
                                  [&](const auto& one) { return one.text == values + "busy(i)"; }) -
                     answers.asked.questions.begin();

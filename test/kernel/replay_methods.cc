@@ -1,4 +1,5 @@
-// Methods of a real JVM as functions: counted in a profile, recorded in traces, and detached when hot.
+// Methods of a real JVM as functions: they are counted in a profile, recorded in traces, and detached when they are
+// hot.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -12,7 +13,7 @@ using namespace rose::test;
 
 namespace {
 
-// One JVM that executes a part repeatedly; the run lasts as long as the JVM.
+// One JVM that executes a part repeatedly. The run lasts as long as the JVM.
 config::Config deployment(const std::string& java, const std::string& part, int times) {
   config::Config config = one_jvm("methods", java, {"org.rose.test.Victim", part, std::to_string(times), "1"});
   config.nodes[0].functions = {"org.rose.test.Victim.*"};
@@ -47,14 +48,14 @@ TEST_CASE("a profile counts the entries of methods, and detaches hot ones", "[ja
     const auto* main = find(run, "org.rose.test.Victim.main");
     REQUIRE(main != nullptr);
     CHECK(main->count == 1);
-    // Actually 30,000: most of them were not recorded, and are estimated.
+    // There were 30,000 calls. Most of them were not recorded, so their number is estimated.
     const auto* busy = find(run, "org.rose.test.Victim.busy");
     REQUIRE(busy != nullptr);
     CHECK(busy->count > 3000);
     CHECK(busy->count < 300'000);
-    // The name alone if it is unique, with parameters if it is overloaded.
+    // A method has its name alone if that is unique, and parameters if it is overloaded.
     CHECK(find(run, "org.rose.test.Victim.step(int)") != nullptr);
-    CHECK(find(run, "org.rose.test.Victim.missing") == nullptr);  // a native method
+    CHECK(find(run, "org.rose.test.Victim.missing") == nullptr);  // because it is a native method
     CHECK(find(run, "org.rose.test.Victim.step(int)")->count == 0);
   }
 }
@@ -63,7 +64,7 @@ TEST_CASE("a trace has method entries in order with calls, and of a hot method a
   for (const std::string& java : javas()) {
     INFO(java);
     std::int64_t reported_ns = 0;
-    // A busy machine may take longer.
+    // A busy machine may need longer, so try several times.
     for (int tries = 0; tries < 3 && (tries == 0 || reported_ns > kSecond); ++tries) {
       const auto run = run_with(deployment(java, "paced", 150),
                                 [](replay::RunOptions& options) { options.tracer.hot_function_rate = 50; });

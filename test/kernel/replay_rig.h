@@ -1,4 +1,4 @@
-// One run of one node on the machine's own network, in the way replay makes it; also of a node that is a JVM.
+// One run of one node on the machine's own network, made as replay makes it. The node may be a JVM.
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,7 @@
 
 namespace rose::test {
 
-// The node is n1; `workload` is run by a shell. The bug occurs in every run.
+// The node is n1. A shell runs `workload`. The bug occurs in every run.
 inline config::Config one_node(const std::string& name, std::vector<std::string> command, const std::string& workload,
                                std::int64_t timeout_ns) {
   config::Config config;
@@ -49,7 +49,7 @@ inline replay::Run run_of(const config::Config& config, const replay::RunOptions
 
 inline const std::string kClasses = std::string(ROSE_PROGRAMS_DIR) + "/java";
 
-// Every JVM of this machine, as the path of its program.
+// The JVMs on this machine, each as the path of its program.
 inline std::vector<std::string> javas() {
   if (const char* chosen = std::getenv("ROSE_TEST_JAVA")) return {chosen};
   std::set<std::string> found;
@@ -64,7 +64,7 @@ inline std::vector<std::string> javas() {
   return {found.begin(), found.end()};
 }
 
-// A JVM that runs one of the classes in test/programs/java; the run lasts until it prints that it is done.
+// A JVM that runs one of the classes in test/programs/java. The run lasts until the JVM prints that it is done.
 inline config::Config one_jvm(const std::string& name, const std::string& java, const std::vector<std::string>& main) {
   std::vector<std::string> command = {java, "-XX:+UseSerialGC", "-cp", kClasses};
   command.insert(command.end(), main.begin(), main.end());

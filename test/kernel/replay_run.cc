@@ -1,4 +1,4 @@
-// One run in the way replay makes it: which events its trace marks as injected, and when.
+// One run, made as replay makes it: which events in its trace are marked as injected, and when they happened.
 #include "replay_rig.h"
 
 using namespace rose;
@@ -45,7 +45,8 @@ result = 0
         fmt::format("{} {}", kernel::syscall_name(event.syscall), path.substr(path.rfind('/') + 1));
     if (path.find("/n1/") == std::string::npos) continue;
     ((event.flags & trace::kInjected) != 0 ? marked : others).push_back(name);
-    // Times have one zero point: an injected result is later than the fault that injected it, on the same clock.
+    // All times are relative to the same moment: an injected result is later than the fault that injected it, by the
+    // same clock.
     if ((event.flags & trace::kInjected) != 0 && event.err == ENOENT)
       CHECK(event.ts_ns - trace.meta.workload_ts >= run.result.faults.at(0).fired_ns);
   }

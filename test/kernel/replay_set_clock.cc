@@ -1,5 +1,5 @@
-// Sets the clock of the whole machine during a run. A separate test program that runs alone, because other tests
-// measure times.
+// Sets the clock of the whole machine during a run. This is a separate test program that runs alone, because other
+// tests measure times.
 #include <sys/timex.h>
 
 #include <fstream>
@@ -14,7 +14,7 @@ using namespace rose::test;
 
 namespace {
 
-// Sets the clock back by twenty milliseconds; the destructor corrects it.
+// Sets the clock back by twenty milliseconds. The destructor sets it forward again.
 class SetBack {
  public:
   SetBack() : set_(set(-kBy)) {}

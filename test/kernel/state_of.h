@@ -7,7 +7,7 @@
 
 namespace rose::test {
 
-// 'S', 't', 'Z', ... as in /proc; '?': there is no such process.
+// The letter as in /proc, such as 'S', 't' or 'Z'. '?' if there is no such process.
 inline char state_of(pid_t pid) {
   const auto stat = kernel::process_stat(pid);
   return stat ? stat->state : '?';
