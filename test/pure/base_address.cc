@@ -7,7 +7,7 @@ using namespace rose;
 TEST_CASE("addresses of both families are parsed and formatted") {
   struct Row {
     const char* text;
-    const char* written;  // nullptr: no address
+    const char* written;  // nullptr if the address is invalid
     const char* with_port;
   };
   const Row rows[] = {{"10.0.0.9", "10.0.0.9", "10.0.0.9:80"},

@@ -1,4 +1,4 @@
-// Repeated Ctrl-C: every wait ends, whatever hangs.
+// After repeated Ctrl-C, every wait of rose ends, whatever hangs.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ using namespace rose;
 
 namespace {
 
-// A child process, because cancellation cannot be undone; its stderr is read.
+// Runs `does` in a child process, because a cancellation cannot be undone, and reads what the child prints on stderr.
 class ValueQueries {
  public:
   explicit ValueQueries(const std::function<int()>& does) {
@@ -37,7 +37,7 @@ class ValueQueries {
   }
 
   void ask(int signal) const { ::kill(pid_, signal); }
-  // Reads until the child has printed this.
+  // Reads until the child has printed `word`.
   bool prints(const std::string& word) {
     while (text_.find(word) == std::string::npos) {
       char bytes[256];
@@ -48,7 +48,7 @@ class ValueQueries {
     return true;
   }
   int end() {
-    (void)prints(std::string(1, '\0'));  // reads up to the end of the output
+    (void)prints(std::string(1, '\0'));  // '\0' is never printed, so this reads until the output ends
     int status = 0;
     ::waitpid(pid_, &status, 0);
     pid_ = 0;
@@ -81,7 +81,7 @@ TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the o
   REQUIRE(rose.prints("ready\n"));
   rose.ask(SIGINT);
   REQUIRE(rose.prints("cleaning up\n"));
-  // SIGHUP and SIGTERM do not count as impatience.
+  // Only a repeated Ctrl-C counts as impatience, not SIGHUP or SIGTERM.
   rose.ask(SIGHUP);
   rose.ask(SIGTERM);
   rose.ask(SIGTERM);
@@ -98,7 +98,8 @@ TEST_CASE("each further Ctrl-C ends only the current wait of the cleanup", "[can
       const cancel::Patience from_before;
       print("ready\n");
       until(cancel::requested);
-      if (from_before.over()) return 10;  // the first Ctrl-C asks for the cleanup and does not end it
+      // the first Ctrl-C asks for the cleanup, so it must not end the cleanup's own waits
+      if (from_before.over()) return 10;
       print("first\n");
       until([&] { return from_before.over(); });
     }

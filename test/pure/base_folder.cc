@@ -1,4 +1,4 @@
-// Folders that another user may write: no name in them leads outside, and a replaced file is not used.
+// Folders in which another user may write: no name in them leads outside, and a folder that was replaced is not used.
 #include "base/folder.h"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ struct stat status_of(const fs::path& path) {
   return info;
 }
 
-// A folder `node` that belongs to another user (if the test may create one), beside files of root.
+// A folder `node` that belongs to another user (if the test is permitted to create one), beside files of root.
 struct Scene {
   Scene() {
     fs::create_directory(top / "node");
@@ -65,7 +65,7 @@ struct Scene {
 TEST_CASE("files that the folder's user may not read are not read", "[base]") {
   if (!is_root()) test::skip_case("root");
   const Scene scene;
-  // The user may rename a folder of its own in which root has written.
+  // The user may rename one of their own folders even after root has written to it.
   fs::create_directory(scene.top / "node" / "moved");
   REQUIRE(::chown((scene.top / "node" / "moved").c_str(), kStranger, kStranger) == 0);
   fs::create_directory(scene.top / "node" / "moved" / "closed");
@@ -84,7 +84,7 @@ TEST_CASE("files that the folder's user may not read are not read", "[base]") {
   }
   CHECK(text_of(node.file("moved/open")) == "text");
   CHECK(text_of(above.file("node/moved/open")) == "text");
-  // Afterwards this thread has its rights again.
+  // When the calls return, this thread must have its rights again.
   CHECK(text_of(opened(scene.top / "node/moved/closed").file("open")) == "text");
   CHECK(read_file(scene.top / "node/moved/secret"));
 }
@@ -98,11 +98,11 @@ TEST_CASE("a folder of root that another user has moved into a removed one is ke
   struct statx status{};
   if (::statx(AT_FDCWD, top.path.c_str(), 0, STATX_BTIME, &status) != 0 || (status.stx_mask & STATX_BTIME) == 0)
     test::skip_case("a file system that records when files were made");
-  ::usleep(20'000);  // the file system's clock has moved on
+  ::usleep(20'000);  // so that folders made from now on have a later time of creation
   fs::create_directories(top / "run/node/own");
   REQUIRE(::chown((top / "run/node").c_str(), kStranger, kStranger) == 0);
   REQUIRE(write_file(top / "run/node/own/file", "text"));
-  // Also folders that are nested more deeply than the number of descriptors that a process may open.
+  // Folders may also be nested more deeply than the number of descriptors that a process may open.
   fs::path deep = top / "run/node";
   for (int i = 0; i < 70; ++i) {
     deep /= "d";
@@ -146,7 +146,8 @@ TEST_CASE("reading follows symbolic links inside the folder, and no others", "[b
   CHECK_FALSE(status_inside(scene.top / "node", "absolute"));
   CHECK(read_inside(scene.top / "node", "current.log", 4).value() == "text");
   CHECK_FALSE(read_inside(scene.top / "node", "current.log", 3));
-  CHECK_FALSE(node.file_to_change("current.log"));  // a file to change is opened without following links
+  // a file that is opened for a change must not be reached through a link
+  CHECK_FALSE(node.file_to_change("current.log"));
   CHECK(node.file_to_change("server.1.log"));
 }
 
@@ -170,12 +171,12 @@ TEST_CASE("a hard link to another user's file is neither read nor written", "[ba
   CHECK_FALSE(node.file("server.log"));
   CHECK(errno == EPERM);
   CHECK_FALSE(node.file_to_change("server.log"));
-  // The user's own file may have several hard links.
+  // A file of the user's own may have several hard links.
   REQUIRE(write_file(scene.top / "node/data", "own"));
   REQUIRE(::chown((scene.top / "node/data").c_str(), kStranger, kStranger) == 0);
   fs::create_hard_link(scene.top / "node/data", scene.top / "node/snapshot");
   CHECK(text_of(node.file("snapshot")) == "own");
-  // Root's own file in root's folders may have several hard links, too.
+  // So may a file of root in one of root's folders.
   fs::create_hard_link(scene.top / "secret/shadow", scene.top / "secret/again");
   CHECK(text_of(opened(scene.top / "secret").file("again")) == "secret");
 }
@@ -188,7 +189,7 @@ TEST_CASE("folders are created and their ownership changed only inside the folde
   REQUIRE(made);
   CHECK((status_of(scene.top / "node/a/b").st_mode & 07777) == 0750);
   if (is_root()) CHECK(status_of(scene.top / "node/a").st_uid == kStranger);
-  CHECK(node.make("a/b", owner, 0755));  // it exists already
+  CHECK(node.make("a/b", owner, 0755));  // the folder exists already, which is no error
   CHECK((status_of(scene.top / "node/a/b").st_mode & 07777) == 0750);
   scene.link("out", "../secret");
   scene.link("shadow", "../secret/shadow");
@@ -210,7 +211,7 @@ TEST_CASE("removal follows no symbolic link and works at any depth", "[base]") {
   scene.link("out", "../secret");
   fs::create_directories(scene.top / "node/a/b/c");
   fs::create_directory_symlink(scene.top / "secret", scene.top / "node/a/b/out");
-  {  // deeper than the limits of descriptors and paths
+  {  // deeper than the limit of descriptors, and with a path longer than the limit of paths
     OpenFolder at = opened(scene.top / "node");
     for (int i = 0; i < 1500; ++i) {
       auto inner = at.make("d", std::nullopt);
@@ -224,7 +225,7 @@ TEST_CASE("removal follows no symbolic link and works at any depth", "[base]") {
   REQUIRE(top.remove("node"));
   CHECK_FALSE(fs::exists(scene.top / "node"));
   CHECK(read_file(scene.top / "secret/shadow").value() == "secret");
-  REQUIRE(top.remove("node"));  // it does not exist
+  REQUIRE(top.remove("node"));  // a folder that does not exist counts as removed
   CHECK_FALSE(top.remove(".."));
 }
 
@@ -265,14 +266,14 @@ TEST_CASE("a copy keeps contents and attributes, and follows no link to outside"
   char value[4];
   if (attributes) CHECK(::getxattr((to / "a/file").c_str(), "user.rose", value, sizeof value) == 1);
   if (is_root()) CHECK(status_of(to / "a/file").st_uid == kStranger);
-  // An existing file is not written to, in particular not through a link.
+  // copy_into() must not write to a file that exists, in particular not through a link.
   fs::create_directory(scene.top / "other");
   fs::create_symlink(scene.top / "secret/shadow", scene.top / "other/holes");
   fs::create_directory_symlink(scene.top / "secret", scene.top / "other/a");
   CHECK_FALSE(opened(from).copy_into(opened(scene.top / "other")));
   CHECK(read_file(scene.top / "secret/shadow").value() == "secret");
   CHECK_FALSE(fs::exists(scene.top / "secret/file"));
-  CHECK(fs::is_fifo(scene.top / "other/pipe"));  // everything else was copied
+  CHECK(fs::is_fifo(scene.top / "other/pipe"));  // the error did not prevent the rest from being copied
 }
 
 TEST_CASE("names that change during access never lead outside the folder", "[base]") {
@@ -282,7 +283,7 @@ TEST_CASE("names that change during access never lead outside the folder", "[bas
   REQUIRE(write_file(node / "d/shadow", "harmless", 0644));
   fs::create_directory_symlink(scene.top / "secret", node / "evil");
   std::atomic<bool> stop{false};
-  std::thread attacker([&] {  // `d` alternates between a folder and a link
+  std::thread attacker([&] {  // exchanges the folder `d` and a link to `secret` all the time
     while (!stop) (void)::renameat2(AT_FDCWD, (node / "evil").c_str(), AT_FDCWD, (node / "d").c_str(), RENAME_EXCHANGE);
   });
   const OpenFolder folder = opened(node);
@@ -333,7 +334,7 @@ TEST_CASE("a path that anybody but trusted users could replace is detected", "[b
   REQUIRE(::chown((top / "a").c_str(), kStranger, 0) == 0);
   CHECK(exchangeable_by_others(root, top / "a/b") == top / "a");
   CHECK(exchangeable_by_others(root, top / "a/new") == top / "a");
-  CHECK_FALSE(exchangeable_by_others(root, top / "a"));  // checks the path to the folder, not its content
+  CHECK_FALSE(exchangeable_by_others(root, top / "a"));  // what is checked is the path to the folder, not its content
   CHECK_FALSE(exchangeable_by_others(both, top / "a/b/new"));
   REQUIRE(::chown((top / "a").c_str(), 0, 7) == 0);
   REQUIRE(::chmod((top / "a").c_str(), 0775) == 0);
@@ -345,7 +346,7 @@ TEST_CASE("a path that anybody but trusted users could replace is detected", "[b
   CHECK_FALSE(exchangeable_by_others(root, top / "a/new"));
   REQUIRE(::chown((top / "a/b").c_str(), kStranger, 0) == 0);
   CHECK(exchangeable_by_others(root, top / "a/b") == top / "a");
-  // A link that another user made on the path.
+  // The path contains a link that another user made.
   fs::create_symlink(top / "a", top / "a/link");
   CHECK_FALSE(exchangeable_by_others(root, top / "a/link/new"));
   REQUIRE(::lchown((top / "a/link").c_str(), kStranger, 0) == 0);
@@ -368,7 +369,7 @@ TEST_CASE("a user who could replace a link in a folder's path, or is in its ACL,
   fs::create_symlink("loop", top / "loop");
   CHECK(exchangeable_by(user, top / "loop/b"));
 
-  // An access list: root may read and write, user 12345 as well, everybody else may read.
+  // An access list that permits root and user 12345 to read and write, and everybody else to read.
   struct Entry {
     std::uint16_t tag, rights;
     std::uint32_t id;
@@ -397,7 +398,7 @@ TEST_CASE("a folder that replaces one being copied does not change its owner", "
     REQUIRE(::chown(to.c_str(), kStranger, 0) == 0);
     REQUIRE(::chmod((to / "keys").c_str(), 0700) == 0);
     const Fd keys(::open((to / "keys").c_str(), O_PATH | O_CLOEXEC));
-    // Its timestamps must be older than those of the new folders.
+    // so that the file's timestamps are older than those of the new folders
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::atomic<bool> stop{false};
     std::thread attacker([&] {
@@ -415,7 +416,7 @@ TEST_CASE("a folder that replaces one being copied does not change its owner", "
     REQUIRE(::fstatat(keys.get(), "", &status, AT_EMPTY_PATH) == 0);
     CHECK(status.st_uid == 0);
     CHECK((status.st_mode & 0777) == 0700);
-    (void)copied;  // an error, if the change was noticed
+    (void)copied;  // copying may fail, if rose noticed the change
     fs::remove_all(to);
   }
 }

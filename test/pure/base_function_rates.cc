@@ -1,4 +1,5 @@
-// Which functions are detached and sampled again, and how their rates are estimated: a scripted workload and clock.
+// Which functions are detached and sampled again, and how their rates are estimated. The workload and the clock are
+// scripted.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -14,7 +15,7 @@ namespace {
 
 constexpr double kLook = 0.01;
 
-// Functions that are called `rate(function, seconds)` times per second, watched or not.
+// Functions of a program. Each is called `rate(function, seconds)` times per second, whether it is watched or not.
 class World {
  public:
   using Rate = std::function<double(std::size_t, double)>;
@@ -22,7 +23,7 @@ class World {
       : rates(functions, 1, limits), counts_(functions), truth_(functions), rest_(functions), rate_(std::move(rate)) {
     for (std::size_t i = 0; i < functions; ++i) rates.attached(i, now(), counts_);
   }
-  // Also checks that no more than the allowed share was spent in any second but the first.
+  // Lets time pass. Checks that in each second but the first, no more than the permitted share of time was spent.
   void run(double seconds) {
     const double until = at_ + seconds;
     while (at_ < until) {
@@ -77,13 +78,13 @@ TEST_CASE("infrequent functions stay attached, and their count is exact") {
 TEST_CASE("a hot function is detached at once, sampled rarely, and rated as hot") {
   World world(1, {}, [](std::size_t, double) { return 50'000.0; });
   world.run(60);
-  CHECK(world.entries < 20'000);  // of 3,000,000
-  CHECK(world.detached > 3);      // it was attached again repeatedly
+  CHECK(world.entries < 20'000);  // the function was entered 3,000,000 times
+  CHECK(world.detached > 3);      // it was attached again and again
   CHECK(world.estimated(0) == Approx(50'000).epsilon(0.2));
 }
 
 TEST_CASE("a function that is busy only at the start is rated as infrequent") {
-  // 60 calls within 20 ms, then one every 5 seconds.
+  // The function is called 60 times within 20 ms, then once every 5 seconds.
   World world(1, {}, [](std::size_t, double at) { return at < 0.02 ? 3000.0 : 0.2; });
   world.run(60);
   CHECK(world.truth(0) < 2);
@@ -97,11 +98,11 @@ TEST_CASE("a function that is busy for a large part of the run is not rated as i
     World world(1, {}, [busy](std::size_t, double at) { return at < busy ? 1000.0 : 0; });
     world.run(60);
     CHECK(world.estimated(0) > 2);
-    // Functions that stop during a pause are estimated with a larger uncertainty.
+    // While a function is detached, nobody sees when it becomes quiet, so the estimate is less certain.
     CHECK(world.estimated(0) > world.truth(0) / 5);
     CHECK(world.estimated(0) < world.truth(0) * 1.25);
   }
-  // A function that becomes hot late.
+  // This function becomes hot late.
   World late(1, {}, [](std::size_t, double at) { return at > 40 ? 1000.0 : 0; });
   late.run(60);
   CHECK(late.estimated(0) == Approx(late.truth(0)).epsilon(0.5));
@@ -118,7 +119,7 @@ TEST_CASE("thousands of hot functions together stay within the share of processo
   RateLimits limits;
   limits.entry_seconds = 10e-6;
   World world(4000, limits, [](std::size_t i, double) { return i % 4 == 0 ? 100.0 : 0.5; });
-  world.run(2);  // time to learn the rates
+  world.run(2);  // in this time, the rates are learned
   world.entries = 0;
   world.run(20);
   CHECK(static_cast<double>(world.entries) * limits.entry_seconds / 20 < 1.3 * limits.share);
@@ -135,14 +136,14 @@ TEST_CASE("the cost of attaching functions again stays within the share") {
   limits.entry_seconds = 1e-6;
   limits.attach_seconds = 30e-3;
   limits.pause_seconds = 10;
-  // All hot permanently, except the last one, which is quiet after a minute.
+  // All functions stay hot, except the last one, which becomes quiet after a minute.
   World world(60, limits, [](std::size_t i, double t) { return i < 59 || t < 60 ? 1000.0 : 0.0; });
   world.run(600);
   const std::uint64_t again = world.detached - 60;
   CHECK(again > 100);
-  CHECK(again <= 200 + 2);  // 1 % of ten minutes, plus the initial burst
+  CHECK(again <= 200 + 2);  // 200 of them take 1 % of ten minutes; 2 are permitted at the start
   CHECK(world.rates.is_attached(59));
-  // Functions without cost are sampled as often as the pauses permit.
+  // If probes cost nothing, functions are sampled as often as the pauses permit.
   limits.attach_seconds = 0;
   World cheap(60, limits, [](std::size_t, double) { return 1000.0; });
   cheap.run(600);
@@ -198,7 +199,7 @@ TEST_CASE("a function that could not be attached again is unknown, and retried a
   CHECK_FALSE(estimate.known);
   CHECK_FALSE(estimate.watched);
   CHECK(rates.estimate(0, 0, at(1), counts, 2).known);
-  // Each attempt to attach it fails.
+  // From here on, each attempt to attach the function fails.
   (void)rates.to_detach(at(0.2), counts);
   std::vector<double> tries;
   for (double now = 0.2; now < 100; now += 0.01) {
@@ -225,10 +226,10 @@ TEST_CASE("a burst of many functions does not detach infrequent ones") {
   limits.share = 0.05;
   limits.burst_seconds = 5;
   limits.entry_seconds = 7e-6;
-  limits.hot_rate = 0;  // only the share of time limits the functions
+  limits.hot_rate = 0;  // so that functions are detached only because of their share of time
   limits.pause_seconds = 10;
-  // One is hot from the fifth second on. The others are all entered twice in the same hundredth of a second, four times
-  // a second.
+  // The first function is hot from the fifth second on. All others are entered together, twice within a hundredth of a
+  // second, and this four times per second.
   World world(301, limits, [](std::size_t i, double t) {
     return i == 0 ? (t > 5 ? 30'000.0 : 0.0) : std::lround(t * 100) % 25 == 0 ? 200.0 : 0.0;
   });

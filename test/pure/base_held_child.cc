@@ -1,4 +1,4 @@
-// Helper processes end together with everything that they started.
+// When a helper process ends, everything that it started ends, too.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ bool gone(pid_t pid) { return ::kill(pid, 0) != 0; }
 TEST_CASE("a helper's children end with it, also those in their own sessions") {
   const Folder folder;
   const std::string pid = (folder / "pid").string();
-  // A daemon of a daemon: only its ancestry connects it to the helper.
+  // This daemon was started by a daemon, so only its ancestry shows that it belongs to the helper.
   const std::string daemon = "setsid sh -c 'setsid sh -c \"echo \\$\\$ > " + pid + ".new; mv " + pid + ".new " + pid +
                              "; exec sleep 1000\" &' & ";
   SECTION("the helper exits") {

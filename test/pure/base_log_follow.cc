@@ -68,7 +68,7 @@ TEST_CASE("truncation and rotation are followed", "[log]") {
   SECTION("renamed, still written to, and recreated") {
     fs::rename(folder / "log", folder / "log.1");
     append(folder / "log.1", "c\n");
-    CHECK(lines(follower) == Lines{"c"});  // no new file yet: continue with the old one
+    CHECK(lines(follower) == Lines{"c"});  // as long as there is no new file, the renamed one is still followed
     append(folder / "log.1", "d\nlast");
     append(folder / "log", "e\n");
     CHECK(lines(follower) == Lines{"d", "last", "e"});

@@ -1,4 +1,4 @@
-// The examples of FIPS 180-4, and lengths around a block's end.
+// Checks the examples of FIPS 180-4, and inputs that are about as long as a block.
 #include "base/sha256.h"
 
 #include <catch2/catch.hpp>

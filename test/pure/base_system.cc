@@ -1,4 +1,4 @@
-// Files and helper commands.
+// Tests of files and helper commands.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -69,12 +69,12 @@ TEST_CASE("a file is written completely or not at all") {
     auto file = AtomicFile::create(folder / "b");
     REQUIRE(file.has_value());
     REQUIRE(file->write("half").has_value());
-    CHECK(folder.entries() == 1);  // it has no name yet
+    CHECK(folder.entries() == 1);  // the new file has no name yet
   }
-  CHECK(folder.entries() == 1);  // never committed: nothing is left
+  CHECK(folder.entries() == 1);  // a file that was never committed leaves nothing
   CHECK_FALSE(fs::exists(folder / "b"));
   fs::create_directory(folder / "c");
-  CHECK_FALSE(write_file(folder / "c", "x").has_value());  // the rename fails
+  CHECK_FALSE(write_file(folder / "c", "x").has_value());  // because a file cannot replace a folder
   CHECK(folder.entries() == 2);
   CHECK_FALSE(write_file(folder / "none/d", "x").has_value());
 }
@@ -111,7 +111,7 @@ TEST_CASE("devices and pipes are written to, not replaced") {
   struct stat before{}, after{};
   REQUIRE(::lstat("/dev/null", &before) == 0);
   REQUIRE(S_ISCHR(before.st_mode));
-  if (::mknod((folder / "null").c_str(), S_IFCHR | 0600, before.st_rdev) == 0) {  // root only
+  if (::mknod((folder / "null").c_str(), S_IFCHR | 0600, before.st_rdev) == 0) {  // only root may create a device
     REQUIRE(write_file(folder / "null", "gone").has_value());
     REQUIRE(::lstat((folder / "null").c_str(), &after) == 0);
     CHECK(S_ISCHR(after.st_mode));
@@ -122,8 +122,8 @@ TEST_CASE("devices and pipes are written to, not replaced") {
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   {
     REQUIRE(AtomicFile::create(folder / "pipe").has_value());
-  }  // an attempt does not wait, and readers do not notice it
-  // A write does not wait either: only kill -9 could end it.
+  }  // creating the AtomicFile neither waited for a reader of the pipe, nor will a reader notice it
+  // Nor does a write wait for a reader. If it did, only kill -9 could end this test.
   const Result<void> unread = write_file(folder / "pipe", "x");
   REQUIRE_FALSE(unread);
   CHECK(unread.error().message.find("nobody reads this pipe") != std::string::npos);
@@ -145,7 +145,7 @@ TEST_CASE("devices and pipes are written to, not replaced") {
   const std::string closed = fmt::format("/dev/fd/{}", ends[1]);
   CHECK_FALSE(write_file(closed, "x").has_value());
 
-  // A link is replaced, not followed: other users may write to the folder.
+  // A link must be replaced, not followed, because other users may write to the folder.
   REQUIRE(::symlink("/dev/full", (folder / "link").c_str()) == 0);
   REQUIRE(write_file(folder / "link", "here").has_value());
   CHECK(*read_file(folder / "link") == "here");
@@ -172,7 +172,7 @@ TEST_CASE("a program is searched in PATH, but not in the current directory") {
   fs::create_directory(folder / "a/other");
   const std::string path = (folder / "a").string() + "::.:" + (folder / "b").string();
   CHECK(program_in(path, "tool") == (folder / "a/tool").string());
-  CHECK(program_in(path, "other") == (folder / "b/other").string());  // a folder is not a program
+  CHECK(program_in(path, "other") == (folder / "b/other").string());  // `a/other` is a folder, so it is not the program
   CHECK(program_in(path, "data").empty());
   const fs::path here = fs::current_path();
   fs::current_path(folder / "b");
@@ -190,14 +190,14 @@ TEST_CASE("a command's output and status are captured") {
   CHECK(both->err == "err\n");
   CHECK(both->exit_code == 7);
   CHECK(run_command({"cat"}, "some\ninput")->out == "some\ninput");
-  CHECK(run_command({"cat"})->out.empty());                                         // not this test's stdin
-  CHECK(run_command({"printf", "%s|", "a b", "$HOME", ""})->out == "a b|$HOME||");  // no shell
+  CHECK(run_command({"cat"})->out.empty());  // stdin is empty, not that of this test
+  CHECK(run_command({"printf", "%s|", "a b", "$HOME", ""})->out == "a b|$HOME||");  // no shell interprets the words
   CHECK(run_command({"sh", "-c", "kill -TERM $$"})->exit_code == 128 + SIGTERM);
   const std::string large(3 << 20, 'x');
   const auto cut = run_command({"cat"}, large);
   REQUIRE(cut.has_value());
   CHECK(cut->out.size() == std::size_t{1} << 20);
-  CHECK(cut->exit_code == 0);  // the rest was read and dropped, so cat could end
+  CHECK(cut->exit_code == 0);  // the rest of the output was read and dropped, so that cat could end
   CHECK(open_descriptors() == before);
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("parallel commands each have their own output, status and time limit")
   CHECK(ended->at(4).refused);
   CHECK_FALSE(ended->at(4).timed_out);
   CHECK(ended->at(5).exit_code == 128 + SIGKILL);
-  CHECK(ended->at(6).exit_code == 0);  // nothing to read
+  CHECK(ended->at(6).exit_code == 0);  // because it had nothing to read
   how.timeout_ns = 200'000'000;
   const auto late = run_side_by_side({{"sleep", "600"}, {"sh", "-c", "sleep 600 & wait"}}, how);
   REQUIRE(late.has_value());
@@ -266,7 +266,7 @@ TEST_CASE("a command that exceeds its time limit is killed with its children") {
   int child = 0;
   REQUIRE(std::sscanf(text->c_str(), "%d %d", &shell, &child) == 2);
   CHECK(::kill(shell, 0) != 0);
-  // init reaps the child: it is gone or a zombie after a short time.
+  // init reaps the process, so that after a short time it is gone or a zombie.
   bool gone = false;
   for (int i = 0; i < 1000 && !gone; ++i) {
     const auto state = read_file(fmt::format("/proc/{}/stat", child));

@@ -23,7 +23,7 @@ TEST_CASE("paths are made absolute and normalised") {
   CHECK(resolve_dots("/") == "/");
   CHECK(resolve_dots("//a/../b/..") == "/");
   CHECK(resolve_dots("") == "");
-  // If a relative path begins in an unknown folder, that folder's parent is unknown, too.
+  // If a relative path leads into unknown folders, ".." of an unknown folder must be kept.
   CHECK(resolve_dots("a/../../../b/./c/..") == "../../b");
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("globs match as documented") {
     INFO(row.pattern << " on " << row.text);
     CHECK(glob_match(row.pattern, row.text) == row.match);
   }
-  // The search is not exponential.
+  // The time to match must not grow exponentially with the number of stars.
   std::string stars;
   for (int i = 0; i < 200; ++i) stars += "a*";
   CHECK_FALSE(glob_match(stars + "b", std::string(5000, 'a')));
@@ -97,7 +97,8 @@ TEST_CASE("text is split, and unprintable characters are escaped") {
   CHECK(variable_name("n-1-b") == "n_1_b");
   CHECK(printable("/plain é 日😀") == "/plain é 日😀");
   CHECK(printable("\x1b[31m\r\n\x7f") == "\\x1b[31m\\x0d\\x0a\\x7f");
-  // Characters that change direction, invisible ones and line separators (as in CVE-2021-42574).
+  // Characters that change the direction of writing, invisible characters and line separators are escaped (see
+  // CVE-2021-42574).
   CHECK(printable("a\u202e\u2066b\u2069") == "a\\xe2\\x80\\xae\\xe2\\x81\\xa6b\\xe2\\x81\\xa9");
   CHECK(printable("\u200f\u2028\ufeff\U000e0041") ==
         "\\xe2\\x80\\x8f\\xe2\\x80\\xa8\\xef\\xbb\\xbf\\xf3\\xa0\\x81\\x81");
@@ -132,7 +133,7 @@ TEST_CASE("invalid regular expressions are refused with a reason") {
   }
   CHECK(Regex("b+$").found_in("aabb"));
   CHECK_FALSE(Regex("^b").found_in("aabb"));
-  // A long line takes neither exponential time nor deep recursion.
+  // A long line must need neither exponential time nor deep recursion.
   CHECK_FALSE(Regex("^(a|b)*c$").found_in(std::string(8'000'000, 'a')));
   CHECK(Regex("(a*)*b").found_in(std::string(1'000'000, 'a') + "b"));
 }
@@ -149,7 +150,7 @@ TEST_CASE("log messages escape control characters") {
 TEST_CASE("durations are parsed") {
   struct Row {
     const char* text;
-    std::int64_t ns;  // -1: refused
+    std::int64_t ns;  // -1 if the text must be refused
   };
   const Row rows[] = {{"200ms", 200'000'000},
                       {"1.5s", 1'500'000'000},
@@ -212,7 +213,7 @@ TEST_CASE("any text is quoted as valid TOML") {
     REQUIRE(root.has_value());
     CHECK(root->find("x")->value.text == text);
   }
-  // Bytes that are not UTF-8: stray, cut, overlong, a surrogate.
+  // These bytes are not UTF-8: a stray one, a sequence that is cut, one that is too long, a surrogate.
   CHECK(toml::literal("a\xff"
                       "b") == "\"a?b\"");
   CHECK(toml::literal("a\xe6\x97") == "\"a??\"");

@@ -98,7 +98,7 @@ TEST_CASE("descriptors arrive in order with the first byte of their message, or 
   CHECK(send_with_descriptors(here.get(), "abc", too_many) == -1);
   CHECK(errno == EINVAL);
 
-  // Two descriptors where one is expected: none is accepted, and none stays open.
+  // If two descriptors arrive where one is expected, neither is accepted, and neither stays open.
   const auto open_ones = [] { return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}); };
   const auto before = open_ones();
   REQUIRE(send_descriptors(here.get(), both, 7));

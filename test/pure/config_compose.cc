@@ -1,4 +1,4 @@
-// Real Compose files: how their services are read, and what is refused, with its line.
+// How the services of real Compose files are read, and which files are refused, with a message that contains the line.
 #include "config/compose.h"
 #include "folder.h"
 
@@ -71,7 +71,7 @@ TEST_CASE("a service sets all properties of its container") {
   CHECK(node.env == std::map<std::string, std::string>{{"A", "b"}, {"N", "3"}});
   CHECK(node.user == "999");
   CHECK(node.container->hostname == "h");
-  CHECK(node.container->aliases == std::vector<std::string>{"named"});  // instead of kv-a-1
+  CHECK(node.container->aliases == std::vector<std::string>{"named"});  // which replaces the usual alias, kv-a-1
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->max == 3 && node.restart->only_failures));
   CHECK(node.container->stop_signal == "SIGQUIT");
@@ -407,11 +407,11 @@ TEST_CASE("services share processes and memory of another service") {
   const auto named = [&](std::string_view name) -> const Node& {
     return *std::find_if(nodes->begin(), nodes->end(), [&](const Node& node) { return node.name == name; });
   };
-  // As Compose does, a service starts after those that it names.
+  // As with Compose, a service starts after those to which its settings refer.
   REQUIRE(named("probe").container->after.size() == 1);
   CHECK(named("probe").container->after[0].node == "app");
   CHECK(named("deep").container->after[0].node == "probe");
-  // The size belongs to the owner, whose namespace others can only join if it is shareable.
+  // The size is given to the owner of the namespace. Others can join the namespace only if it is shareable.
   CHECK_FALSE(has(named("probe"), "--shm-size", "1m"));
   CHECK(has(named("app"), "--ipc", "shareable"));
   CHECK(has(named("w-1"), "--ipc", "shareable"));
@@ -453,7 +453,7 @@ TEST_CASE("files can extend, include and override each other") {
   CHECK((nodes->nodes[2].container->image == "p:9" &&
          nodes->nodes[2].container->build == Command{(folder / "part").string()}));
   CHECK(nodes->nodes[2].container->volumes == std::vector<std::string>{"v:/v"});
-  // Messages about another file name that file.
+  // A message about another file contains the name of that file.
   write("part/compose.yaml", "services:\n  p:\n    image: x\n    nonsense: 1\n");
   const auto wrong = read_compose("include: [part/compose.yaml]\nservices:\n  a:\n    image: x\n",
                                   folder / "compose.yaml", [](const std::string&) { return std::nullopt; });
@@ -592,7 +592,7 @@ TEST_CASE("less frequent forms of values are read as in Compose") {
       only("    image: x\n    deploy: {restart_policy: {condition: unless-stopped, max_attempts: 0}}\n").restart->max >
       1000);
   CHECK(only("    image: x\n    deploy: {mode: replicated-job}\n").container->image == "x");
-  // Declared, but used by no service that is started.
+  // A secret that no started service uses may be without a value.
   CHECK(read("services:\n  a:\n    image: x\nsecrets:\n  s: {environment: NONE}\ninclude:\n").has_value());
 }
 
@@ -661,7 +661,7 @@ TEST_CASE("health checks, devices and builds are read in their long forms") {
   CHECK((has(node, "--device", "/dev/a:/dev/b") && has(node, "--device", "/dev/c:/dev/d:rw")));
   CHECK((has(node, "--blkio-weight", "300") && has(node, "--device-read-bps", "/dev/sda:12mb")));
   CHECK(node.container->ports == std::vector<std::uint16_t>{80, 443, 7000});
-  // Without a test, the image's health check applies.
+  // If no test is given, the image's health check is used.
   const Node images = only("    image: x\n    healthcheck: {interval: 2s, retries: 5}\n");
   REQUIRE(images.container->health.has_value());
   CHECK((images.container->health->test.empty() && images.container->health->retries == 5));

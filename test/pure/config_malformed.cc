@@ -1,4 +1,5 @@
-// Malformed rose.toml files and the exact messages they get. Valid neighbours are in config_valid.cc.
+// Malformed rose.toml files, and the exact message for each. Valid files that are similar to them are in
+// config_valid.cc.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -10,11 +11,12 @@ namespace {
 
 struct Row {
   std::string text;
-  std::string message;  // without "rose.toml:"
+  std::string message;  // the message, without the "rose.toml:" before it
   std::string hint;
 };
 
-const std::string kNode = "[[node]]\nname = \"n1\"\ncommand = [\"./kv\"]\n";  // lines 1 to 3
+// has three lines, so what is appended begins in line 4
+const std::string kNode = "[[node]]\nname = \"n1\"\ncommand = [\"./kv\"]\n";
 
 const Row kRows[] = {
     // clang-format off

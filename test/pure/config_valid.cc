@@ -1,4 +1,4 @@
-// rose.toml files that are accepted, and the configuration they give.
+// rose.toml files that are valid, and the configurations they give.
 #include <catch2/catch.hpp>
 #include <cerrno>
 #include <filesystem>
@@ -34,7 +34,7 @@ std::string nodes(int count) {
 
 TEST_CASE("the smallest file has all defaults") {
   const config::Config config = parse(kOneNode);
-  CHECK(config.name == "kv");  // the folder's name
+  CHECK(config.name == "kv");  // the folder's name is used
   CHECK(config.file == "rose.toml");
   CHECK(config.directory == "/srv/kv");
   CHECK(config.deployment.network == config::Network::netns);
@@ -153,7 +153,7 @@ TEST_CASE("in host networks any address or none is accepted") {
                                       "[[node]]\nname = \"n3\"\nip = \"127.0.0.1\"\ncommand = [\"kv\"]\n");
   CHECK(config.nodes[0].ip.empty());
   CHECK(config.nodes[1].ip == "::1");
-  CHECK(config.nodes[1].binaries == std::vector<std::string>{"kv"});  // found in PATH
+  CHECK(config.nodes[1].binaries == std::vector<std::string>{"kv"});  // rose finds it in PATH
   CHECK(config.nodes[2].ip == "127.0.0.1");
 }
 
@@ -173,7 +173,7 @@ TEST_CASE("optional forms of values are accepted") {
   CHECK(parse(kOneNode + "[inject]\nsyscall = \"override\"\n").inject.syscall == config::Backend::override_return);
   CHECK(parse(kOneNode + "[node.env]\nA = \"\"\n").nodes[0].env.at("A").empty());
   CHECK(parse("node = [ { name = \"n1\", command = [\"./kv\"] } ]\n").nodes.size() == 1);
-  CHECK(parse("\xef\xbb\xbf" + kOneNode).nodes.size() == 1);  // a byte order mark
+  CHECK(parse("\xef\xbb\xbf" + kOneNode).nodes.size() == 1);  // a file may begin with a byte order mark
   CHECK(parse("name = \"a\"\r\n[[node]]\r\nname = \"n1\"\r\ncommand = [\"./kv\"]\r\n").name == "a");
   CHECK(parse("name = \"\"\"x\"\"\"\"\"\n" + kOneNode).name == "x\"\"");
 }
@@ -275,13 +275,13 @@ TEST_CASE("meanings of messages are read from the file and the folder beside it"
   CHECK(says("the platter is bent") == 1);
   CHECK(says("n2 walked out") == 1);
 
-  // The new configuration has no such tables.
+  // Without the folder, the new configuration has no tables.
   std::filesystem::remove_all(folder / "knowledge");
   REQUIRE(write_file(folder / "rose.toml", kOneNode));
   REQUIRE(config::read_config(folder / "rose.toml"));
   CHECK(says("the platter is bent") == 0);
 
-  // Other content in such a file is refused, with its name.
+  // A file with other content is refused, and the message contains its name.
   std::filesystem::create_directory(folder / "knowledge");
   REQUIRE(write_file(folder / "knowledge/a.toml", kOneNode));
   const auto wrong = config::read_config(folder / "rose.toml");

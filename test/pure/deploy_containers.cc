@@ -1,4 +1,4 @@
-// Determines the container to which a cgroup folder belongs, from the names that container managers give.
+// Which container a cgroup folder belongs to is determined by the names that container managers give to such folders.
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -66,7 +66,8 @@ TEST_CASE("a container's cgroup is found from its process's cgroup") {
   CHECK(folder_of_container(scope, top) == scope);
   CHECK(folder_of_container(top / "docker" / id / "nested", top) == top / "docker" / id);
   CHECK(folder_of_container(top / "system.slice/x.service", top).empty());
-  CHECK(folder_of_container(top / "kubepods/burstable/pod12", top).empty());  // a pod: the folder of all its containers
+  // this folder is that of a pod, so it contains all of the pod's containers
+  CHECK(folder_of_container(top / "kubepods/burstable/pod12", top).empty());
   CHECK(folder_of_container(top, top).empty());
   CHECK(folder_of_container("", top).empty());
 }

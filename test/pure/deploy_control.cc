@@ -1,4 +1,4 @@
-// The socket through which `rose node` sends requests to its deployment.
+// `rose node` sends its requests to a deployment through this socket.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ TEST_CASE("if no thread can be started, a request is refused and the deployment 
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // Root is not subject to the limit, so the child changes its user.
+    // The limit does not apply to root, so the child becomes another user.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
     const auto server = ControlServer::create(
         folder.path,

@@ -1,4 +1,4 @@
-// The exact commands sent to container engines, and how their answers are read.
+// Which commands are sent to container engines, word for word, and how their answers are read.
 #include "deploy/engine.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ TEST_CASE("only podman joins an existing network namespace") {
   CHECK((*words)[1] == "--root=/x");
   CHECK(has(*words, "--network", "ns:/run/netns/rose-abcdef-n1"));
   CHECK(std::count(words->begin(), words->end(), "--no-hosts") == 1);
-  // A file that the user mounts there takes precedence.
+  // If the user mounts a file there, the user's file is used.
   one.hosts = "/run-dir/.rose-enter/n1.hosts";
   one.volumes = {"/my/hosts:/etc/hosts:ro"};
   const auto own = making_words({{"podman"}, true, ""}, one, false);
@@ -106,7 +106,7 @@ TEST_CASE("with docker a separate container holds the node's network") {
   const auto words = making_words(docker, one, false);
   REQUIRE(words.has_value());
   CHECK(has(*words, "--network", "container:rose-abcdef-network-of-n1"));
-  // Docker takes the host name from the container that owns the network.
+  // With Docker, a container that shares a network gets the host name of the network's owner, so no name must be given.
   CHECK(std::count(words->begin(), words->end(), "--hostname") == 0);
   CHECK(has(*words, "--volume", "/run-dir/.rose-enter/n1.hosts:/etc/hosts"));
   CHECK(std::count(words->begin(), words->end(), "--init") == 1);

@@ -65,10 +65,11 @@ TEST_CASE("a failed command's message names a file that exists beside the config
                     "beside the configuration: write '${{config_dir}}/bin/x.pl' for that",
                     ran_in.string()));
   CHECK(misplaced({"python3", "-u", "server.py"}).starts_with("'server.py' names no file in "));
-  CHECK(misplaced({"bin/x.pl"}).empty());  // the first word is looked up beside the configuration anyway
+  // the first word is not checked here, because it is looked up beside the configuration anyway
+  CHECK(misplaced({"bin/x.pl"}).empty());
   CHECK(misplaced({"perl", "both"}).empty());
   CHECK(misplaced({"perl", "bin/y.pl"}).empty());
-  CHECK(misplaced({"perl", "bin"}).empty());  // a folder
+  CHECK(misplaced({"perl", "bin"}).empty());  // `bin` is a folder
   CHECK(misplaced({"perl", "${config_dir}/bin/x.pl", "/bin/x.pl", "-x", ""}).empty());
 }
 
@@ -78,17 +79,18 @@ TEST_CASE("only rose's placeholders are replaced", "[deploy]") {
   CHECK(in_node("${node} ${ip} ${ips} ${dir} ${run_dir} ${config_dir}") ==
         "n-1 10.1.2.1 10.1.2.1,127.0.0.1 /run-dir/n-1 /run-dir /conf");
   CHECK(in_node("--peers=${ips}/x${node}") == "--peers=10.1.2.1,127.0.0.1/xn-1");
-  // Shell variables stay unchanged, also around rose's placeholders, and so do incomplete ones.
+  // Shell variables stay as they are, also if a placeholder of rose is inside or beside them. So do incomplete
+  // placeholders.
   CHECK(in_node("${HOME} $node ${ node} ${} ${nod") == "${HOME} $node ${ node} ${} ${nod");
   CHECK(in_node("${x:-${ip}}") == "${x:-10.1.2.1}");
-  // The address of another node, by the name of its variable.
+  // The address of another node is written with the name of that node in it.
   CHECK(in_node("${ip_n_1}:1,${ip_n2}:2,${ip_n3}") == "10.1.2.1:1,127.0.0.1:2,${ip_n3}");
   CHECK(expand("${ip_n_1}", kFacts, nodes, nullptr) == "10.1.2.1");
-  // "$${" is how "${" is written.
+  // "$${" is replaced by "${".
   CHECK(in_node("$${ip}") == "${ip}");
   CHECK(in_node("$$${ip} $${x $$") == "$${ip} ${x $$");
   CHECK(in_node("").empty());
-  // Outside a node, placeholders of a node stay unchanged: they may be shell variables.
+  // Outside a node, placeholders that stand for a node stay as they are, because they may be shell variables.
   CHECK(expand("${node} ${ips}", kFacts, nodes, nullptr) == "${node} 10.1.2.1,127.0.0.1");
 }
 
@@ -122,7 +124,7 @@ TEST_CASE("a program is found by its path or in PATH, and a missing one is refus
   CHECK(find_program("./tool", folder.path, none, "node n1").value() == folder.path + "/tool");
   CHECK(find_program("tool", folder.path, here, "node n1").value() == folder.path + "/tool");
   CHECK(find_program("/bin/sh", folder.path, none, "node n1").value() == "/bin/sh");
-  CHECK(find_program("sh", folder.path, {}, "node n1"));  // without PATH, the usual folders are searched
+  CHECK(find_program("sh", folder.path, {}, "node n1"));  // if PATH is not set, the usual folders are searched
 
   for (const std::string& name : {std::string("tool"), std::string("./nothing"), std::string("./data"),
                                   std::string("./"), std::string(""), folder.path}) {
@@ -138,7 +140,8 @@ TEST_CASE("a program is found by its path or in PATH, and a missing one is refus
   Variables offered = none;
   offer_program(offered, folder.path, "tool");
   CHECK(offered["PATH"] == "/usr/bin:/bin:" + folder.path);
-  offer_program(offered, "/elsewhere", "tool");  // PATH already leads to `tool`
+  // PATH already leads to another `tool`, so the offered one must not be used
+  offer_program(offered, "/elsewhere", "tool");
   CHECK(offered["PATH"] == "/usr/bin:/bin:" + folder.path);
 }
 
@@ -160,7 +163,7 @@ TEST_CASE("the seccomp filter notifies the selected calls", "[deploy]") {
   CHECK(filter[6].k == 257);
 }
 
-// Runs a seccomp filter as the kernel does, and returns its result.
+// Evaluates a seccomp filter as the kernel does, and returns the filter's result.
 std::uint32_t answer_of(const std::vector<sock_filter>& filter, int number, std::array<std::uint64_t, 6> arguments) {
   seccomp_data data{};
   data.nr = number;
@@ -210,7 +213,7 @@ TEST_CASE("the seccomp filter notifies relevant clock calls and no others", "[de
   constexpr std::uint64_t kWait = FUTEX_WAIT_BITSET | FUTEX_CLOCK_REALTIME;
   CHECK(notified(real, SYS_futex, {1, kWait, 0, kTime}));
   CHECK(notified(real, SYS_futex, {1, kWait | FUTEX_PRIVATE_FLAG, 0, kTime}));
-  CHECK_FALSE(notified(all, SYS_futex, {1, kWait, 0, 0}));  // a wait without a time limit
+  CHECK_FALSE(notified(all, SYS_futex, {1, kWait, 0, 0}));  // this wait has no time limit
   CHECK_FALSE(notified(real, SYS_futex, {1, FUTEX_WAIT_BITSET, 0, kTime}));
   CHECK(notified(all, SYS_futex, {1, FUTEX_WAIT_BITSET, 0, kTime}));
   CHECK_FALSE(notified(all, SYS_futex, {1, FUTEX_WAIT, 0, kTime}));
@@ -229,12 +232,12 @@ TEST_CASE("a log probe reads only its own incarnation's lines", "[deploy]") {
   CHECK(!(*probe)->ready().value());
   append("dy");
   CHECK(!(*probe)->ready().value());
-  append(" now");  // no line end yet
+  append(" now");  // this line has no end yet
   CHECK((*probe)->ready().value());
 
   REQUIRE(!log_probe("(", {}));
   CHECK(log_probe("(", {}).error().kind == ErrorKind::input);
-  // A line far longer than recursion could handle.
+  // On a line as long as this, a recursive matcher would overflow the stack.
   auto hostile = log_probe("^(a|b)*c", {{path, 0}});
   REQUIRE(write_file(path, std::string(1'000'000, 'a') + "\n"));
   CHECK(!(*hostile)->ready().value());
@@ -268,7 +271,8 @@ TEST_CASE("a log probe does not block on a pipe", "[deploy]") {
   for (int i = 0; i < 10'000 && !read; ++i) ::usleep(1000);
   CHECK(read);
   while (!read) {
-    const Fd writer(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // ends the wait of the reader
+    // because of this writer, opening the pipe for reading does not wait
+    const Fd writer(::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));
     ::usleep(1000);
   }
   reading.join();

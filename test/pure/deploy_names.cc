@@ -1,5 +1,5 @@
-// Names that a run's nodes and commands can resolve: in containers the same as with container engines, and none of this
-// machine's.
+// Which names the nodes and commands of a run can resolve: with rose's own containers the same as with container
+// engines, and none of the names of this machine.
 #include "deploy/names.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ TEST_CASE("a host name that is another node's name refers to that node only") {
   config.nodes[0].container->hostname = "beta";
   const auto lines = run_names(config, infos(config));
   CHECK(lines[0].names == std::vector<std::string>{"alpha", "db", "shop-alpha-1"});
-  // Inside the container, that host name still refers to the container itself.
+  // Within a container, its own host name must still refer to the container.
   CHECK(container_hosts(config, infos(config), 0).find("10.77.0.1\tbeta alpha") != std::string::npos);
 }
 
@@ -95,9 +95,9 @@ TEST_CASE("processes resolve the run's names and of the machine's only its own")
         "10.77.0.2\tbeta box-two.lab.test box-two\n"
         "10.77.0.3\tplain\n"
         "127.0.1.1\tvm\n");
-  // An address of the machine's network does not exist here.
+  // The machine's address does not exist in the network of the nodes, so the machine's name must get another one.
   CHECK(process_hosts(config, infos(config), "192.0.2.7 vm\n", "vm").ends_with("127.0.1.1\tvm\n"));
-  // A node's name takes precedence over the machine's.
+  // If a node has the machine's name, that name refers to the node.
   CHECK(process_hosts(config, infos(config), "127.0.1.1 alpha\n", "alpha").find("127.0.1.1") == std::string::npos);
 }
 
@@ -129,12 +129,12 @@ std::string label(const std::string& name) {
   return bytes + '\0';
 }
 
-// With recursion desired, and an EDNS record as resolvers add it.
+// A DNS query that asks for recursion and ends with an EDNS record, as those of resolvers do.
 std::string query(const std::string& name, char type) {
   return "\x12\x34\x01\0\0\1\0\0\0\0\0\1"s + label(name) + "\0"s + type + "\0\1"s + "\0\0\x29\x04\xd0\0\0\0\0\0\0"s;
 }
 
-// The bytes of an answer after the identification: flags, counts, question and answers.
+// Everything of an answer after its identification: flags, counts, the question and the answers.
 std::string answered(char code, char count, const std::string& name, char type, const std::string& answers) {
   return "\x12\x34\x81"s + static_cast<char>(0x80 | code) + "\0\1\0"s + count + "\0\0\0\0"s + label(name) + "\0"s +
          type + "\0\1"s + answers;
@@ -152,7 +152,7 @@ TEST_CASE("the name server answers with the addresses of the hosts file") {
         answered(0, 2, "db.shop", 1, record(1, "\x0a\x4d\0\1"s) + record(1, "\x0a\x4d\0\2"s)));
   CHECK(dns_answer(query("ip6-localhost", 28), kNames) ==
         answered(0, 1, "ip6-localhost", 28, record(28, "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1"s)));
-  // The name exists, but not with such an address.
+  // The name exists, but it has no address of this type.
   CHECK(dns_answer(query("beta", 28), kNames) == answered(0, 0, "beta", 28, ""));
   CHECK(dns_answer(query("2.0.77.10.in-addr.arpa", 12), kNames) ==
         answered(0, 1, "2.0.77.10.in-addr.arpa", 12, record(12, label("beta"))));
@@ -171,7 +171,8 @@ TEST_CASE("the name server survives what is no query") {
   const std::string refused = "\x12\x34\x81\x84\0\0\0\0\0\0\0\0"s;
   for (std::size_t size = 12; size < whole.size(); ++size) CHECK(dns_answer(whole.substr(0, size), kNames) == refused);
   CHECK(dns_answer(whole, kNames).size() == whole.size() + 16);
-  // A pointer in a question, a label that is too long, a name that is too long, and no question.
+  // Refused: a question that contains a pointer, a label that is too long, a name that is too long, and a query without
+  // a question.
   CHECK(dns_answer("\x12\x34\x01\0\0\1\0\0\0\0\0\0\xc0\x0c\0\1\0\1"s, kNames) == refused);
   CHECK(dns_answer("\x12\x34\x01\0\0\1\0\0\0\0\0\0"s + label(std::string(64, 'a')) + "\0\1\0\1"s, kNames) == refused);
   std::string longest;

@@ -1,4 +1,4 @@
-// Clocks that were set during tracing: detected by the tracer, and by the times in logs.
+// A clock that was set during tracing is noticed by the tracer, and by the times in logs.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kHourNs = 3600 * kSecond;
 
-// One dump per host; another call fails, too.
+// One dump per host. That of n2 also contains a failed call.
 std::vector<Dump> hosts() {
   std::vector<Dump> all(3);
   for (int host = 1; host <= 3; ++host) {
@@ -53,7 +53,7 @@ TEST_CASE("a clock step recorded while a tracer ran is injected at the same time
   CHECK(d->target_reached);
   CHECK(d->schedules <= 2);
 
-  // Set back later: the fault has a duration.
+  // If the clock was set back later, the fault has a duration.
   dumps = hosts();
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(6), kHourNs));
   dumps[2].meta().clock.push_back(trace::step_text("n3", at(10), -kHourNs));
@@ -66,7 +66,7 @@ TEST_CASE("a clock step recorded while a tracer ran is injected at the same time
   CHECK(clock->fault.duration_ns == 4 * kSecond);
   CHECK(clock->why.find("n3: the clock was set forward by 1h") == 0);
 
-  // Programs that adjust the clock are harmless; other messages do not report steps.
+  // Small steps, as programs that adjust the clock cause them, are harmless; the other texts report no step.
   dumps = hosts();
   dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond),
                            "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};
@@ -181,7 +181,8 @@ TEST_CASE("a clock skew that peers report is tried in both directions") {
   Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   CHECK(std::count_if(plan->candidates.begin(), plan->candidates.end(),
-                      [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);  // or the rest are wrong
+                      // either clock is wrong, or all others are
+                      [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);
   const auto clock = std::max_element(plan->candidates.begin(), plan->candidates.end(),
                                       [](const Candidate& a, const Candidate& b) { return a.weight < b.weight; });
   REQUIRE(clock != plan->candidates.end());
@@ -190,7 +191,7 @@ TEST_CASE("a clock skew that peers report is tried in both directions") {
   CHECK(clock->why.find("the clock of n3 is 1h") != std::string::npos);
   REQUIRE(clock->alternatives.size() == 1);
   CHECK(clock->alternatives[0].clock.shift_ns == -kHourNs);
-  // The bug occurs if n3's clock is behind.
+  // The bug occurs if the clock of n3 is behind.
   Play play({}, [](const std::vector<Hit>& hits, int) {
     return std::any_of(hits.begin(), hits.end(), [](const Hit& hit) {
       return hit.fault->kind == FaultKind::clock && hit.fault->node == "n3" && hit.fault->clock.shift_ns == -kHourNs;

@@ -1,4 +1,4 @@
-// The conditions that events become, and which events they count.
+// Which conditions events become, and which events a condition counts.
 #include <fcntl.h>
 
 #include <catch2/catch.hpp>
@@ -29,7 +29,7 @@ void socket_call(Dump& dump, double t, std::string_view call, std::string_view a
   dump.sys(t, "n1", call, "").peer = text;
 }
 
-// The condition that the event at this position of the dump becomes; events are sorted by time.
+// The condition that the event at position `event` of the dump becomes. Positions are those of events sorted by time.
 Condition condition_of(const Dump& dump, std::size_t event) {
   const trace::Trace trace = dump.take();
   const auto made = context_event(trace, trace.events.at(event), "n1");
@@ -37,7 +37,7 @@ Condition condition_of(const Dump& dump, std::size_t event) {
   return made->condition;
 }
 
-// The positions of the dump's events that the condition counts.
+// The positions of those events that the condition counts.
 std::vector<std::size_t> counted(const Dump& dump, const Condition& condition) {
   const trace::Trace trace = dump.take();
   std::vector<std::size_t> places;
@@ -64,7 +64,7 @@ TEST_CASE("a condition on an open matches the flags that made it an event") {
   opened(dump, 1, "/srv/n1/log", O_WRONLY | O_CREAT | O_APPEND);
   opened(dump, 2, "/srv/n1/log", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
   opened(dump, 3, "/srv/n1/log", O_RDWR | O_TRUNC);
-  opened(dump, 4, "/srv/n1/log", 0);  // a dump of another tool
+  opened(dump, 4, "/srv/n1/log", 0);  // without flags, as in a dump of another tool
   const Condition truncated = condition_of(dump, 2);
   CHECK(truncated.call.args == std::map<int, std::string>{{2, "O_TRUNC"}});
   CHECK(truncated.result == "ok");
@@ -126,11 +126,11 @@ TEST_CASE("a condition on a socket call matches the port of the service, on the 
 TEST_CASE("an event's occurrence number counts all earlier events that meet its condition") {
   Dump dump;
   opened(dump, 1, "/srv/n1/log", O_CREAT | O_TRUNC);
-  opened(dump, 2, "/srv/n1/log", O_CREAT);  // its condition counts the first one, too
+  opened(dump, 2, "/srv/n1/log", O_CREAT);  // the condition of the next event counts this one, too
   opened(dump, 3, "/srv/n1/log", O_CREAT | O_TRUNC);
-  opened(dump, 3.5, "/srv/n2/log", O_CREAT, "n2");  // of another node
+  opened(dump, 3.5, "/srv/n2/log", O_CREAT, "n2");  // this event is one of another node
   opened(dump, 4, "/srv/n1/log", O_CREAT);
-  opened(dump, 5, "/srv/n1/log", O_CREAT).count = 3;  // this many in one second are combined in one record
+  opened(dump, 5, "/srv/n1/log", O_CREAT).count = 3;  // events within one second are recorded as one with a count
   opened(dump, 6, "/srv/n1/log", O_CREAT);
   CHECK(occurrences(dump) == std::vector<std::uint64_t>{1, 2, 2, 4, 7, 8});
 }

@@ -1,4 +1,5 @@
-// Exceptions in logs: where they are thrown, which candidates they give, and the search for the relevant visit.
+// Exceptions in logs: at which places they are thrown, which candidates they become, and how the search finds the visit
+// of the place at which the exception must be thrown.
 #include <catch2/catch.hpp>
 
 #include "diagnose_log_inputs.h"
@@ -61,7 +62,7 @@ TEST_CASE("an exception from the JDK is thrown at the program's call into the JD
   CHECK(sites("java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n"
               "\tat org.x.Wire.read(Wire.java:96)\n\tat org.x.Peer.run(Peer.java:12)\n") ==
         Found{"java.io.EOFException org.x.Wire.read:96", "java.io.EOFException org.x.Wire.read"});
-  // No line is known.
+  // The frame contains no line number.
   CHECK(sites("java.io.EOFException\n\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)\n\tat "
               "org.x.Wire.read(Unknown Source)\n") == Found{"java.io.EOFException org.x.Wire.read"});
 }
@@ -85,7 +86,8 @@ TEST_CASE("a cause is thrown where it was caught; without a frame for it, its wr
                                                    "java.util.concurrent.TimeoutException org.x.Store.load",
                                                    "org.x.LoadException org.x.Store.load",
                                                    "org.x.LoadException org.x.Main.run:9"});
-  // Main.run never saw the cause: being the only method named in the configuration does not make it the location.
+  // Although Main.run is the only method in the configuration, it is not the place, because it did not see the cause of
+  // the exception.
   CHECK(sites(wrapped, java({"org.x.Main.*"}))[0] == "java.util.concurrent.TimeoutException org.lib.Future.get");
   CHECK(
       sites("org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
@@ -119,13 +121,13 @@ TEST_CASE("an exception found only in the failure's log is a candidate, with mes
   CHECK(c.why ==
         "n2.log:2 of n2: 'page 2: a block is damaged / org.x.ChecksumException: block 8 does not match', with "
         "org.x.ChecksumException in org.x.Store.check(Store.java:40)");
-  // Its schedules can be written and read back.
+  // Its schedules must stay the same when they are written and read again.
   for (const schedule::Schedule& one : given.plan().schedules) {
     const auto read = schedule::parse_schedule(schedule::to_toml(one), "x.toml");
     REQUIRE(read);
     CHECK(schedule::fingerprint(*read) == schedule::fingerprint(one));
   }
-  // Exceptions that also occur in fault-free runs are not candidates.
+  // An exception that also occurs in runs without faults is not a candidate.
   const std::string noise = line(5, "page 2: a block is damaged") + kBadSum;
   CHECK(LogInputs(java(), usual + noise, usual + noise).inputs.exceptions.empty());
 }
@@ -168,7 +170,8 @@ TEST_CASE("an exception that a failed call brings about ranks below that call") 
   const auto place = [&](auto&& is) {
     return std::find_if(plan.candidates.begin(), plan.candidates.end(), is) - plan.candidates.begin();
   };
-  // No file is named and no run shows which exist, so the calls are learned from the run itself.
+  // The message contains no file, and no run shows which files exist. So the calls must be learned in the diagnosis's
+  // own runs.
   CHECK(place([](const Candidate& c) { return c.kind == FaultKind::exception; }) <
         static_cast<std::ptrdiff_t>(plan.candidates.size()));
   LogInputs with_path(java(),
@@ -212,7 +215,7 @@ TEST_CASE("the search finds the entry of the method at which the exception trigg
       const bool there = fault.kind == FaultKind::exception && fault.function == "org.x.Store.check";
       const std::int64_t last = fault.times < 0 ? kVisits : fault.count + fault.times - 1;
       if (!there || fault.count > kVisits) answer.unfired.push_back(fault.id);
-      // Only the visit `kRight` reproduces the bug.
+      // The bug occurs only if the exception is thrown at the visit `kRight`.
       if (there && fault.when.empty() && fault.times == 1 && fault.count <= kRight && kRight <= last)
         answer.oracle = schedule::OracleAnswer::hit;
     }
@@ -245,7 +248,8 @@ TEST_CASE("after the first entry, the entry that the fault-free run had reached 
     if (*one != 0) *one += shift;
   LogInputs given(java(), failed, usual, &control);
   REQUIRE(given.inputs.exceptions.size() == 1);
-  CHECK(given.inputs.exceptions[0].visits == 4);  // visits in the first 5 s of that run
+  // in the first 5 s of the run without faults, the place was visited four times
+  CHECK(given.inputs.exceptions[0].visits == 4);
   const Candidate c = exception_of(given);
   CHECK(c.fault.count == 1);
   REQUIRE(!c.alternatives.empty());

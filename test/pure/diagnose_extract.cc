@@ -1,4 +1,4 @@
-// Which events of a dump become which candidates, and in which order.
+// Which events of a dump become which candidates, and in which order the candidates are tested.
 #include <catch2/catch.hpp>
 
 #include <set>
@@ -23,7 +23,7 @@ std::vector<const Candidate*> partitions(const Plan& plan) {
   return found;
 }
 
-// With the flags of a tracer that knows whether anything was unanswered.
+// A silence of a tracer that also recorded whether anything stayed unanswered.
 trace::Event& known_silence(Dump& dump, double from, double to, int dst, int src, bool outstanding,
                             double asked_after = -1) {
   trace::Event& e =
@@ -80,15 +80,15 @@ TEST_CASE("a silence in both directions may be a cut of either one") {
 TEST_CASE("overlapping silences of a busy and a rare pair are one partition that begins when neither was heard") {
   const auto config = deployment();
   Dump dump;
-  known_silence(dump, 2, 20, 1, 2, true, 9.5);   // asked again only at 11.5
-  known_silence(dump, 11, 20, 1, 3, true, 0.2);  // asked at 11.2
+  known_silence(dump, 2, 20, 1, 2, true, 9.5);   // n1's next message, at 11.5, stays unanswered, too
+  known_silence(dump, 11, 20, 1, 3, true, 0.2);  // n1 sent a message at 11.2
   dump.ends(40);
   const Plan plan = plan_of(config, dump);
   REQUIRE(partitions(plan).size() == 1);
   CHECK(partitions(plan)[0]->node == "n1");
   CHECK(partitions(plan)[0]->first_ts == at(11));
   CHECK(partitions(plan)[0]->fault.duration_ns <= 10 * kSecond);
-  // Two silences that cannot have begun at the same time are two faults.
+  // If two silences cannot have begun at the same time, they are two faults.
   Dump apart;
   known_silence(apart, 2, 20, 1, 2, true, 1);
   known_silence(apart, 11, 30, 1, 3, true, 0.2);
@@ -107,8 +107,8 @@ TEST_CASE("only unanswered silences in the profile, not idle ones, make a silenc
   Dump asked;
   known_silence(asked, 10, 17, 2, 1, true, 0.1);
   CHECK(partitions(plan_of(config, dump, profile_of(asked))).empty());
-  // If the tracer does not know: a silence that lasted to the end of the run says nothing about the usual length, one
-  // that ended does.
+  // If the tracer does not know what stayed unanswered, a silence in the profile that lasted to the end of the run
+  // shows nothing about the usual length of silences, but one that ended before does.
   Dump unknown, to_the_end, over;
   unknown.silence(3, 14, "n2", "10.77.0.1", "10.77.0.2");
   unknown.scf(9, "n1", "openat", EACCES, "/data/x");
@@ -194,9 +194,9 @@ TEST_CASE("a short write before an exit gives a full disk as first candidate and
   CHECK(ranked(2).fault.effect_bytes == 1234);
   CHECK(ranked(2).fatal);
   CHECK(ranked(2).why.find("doing only 1234 of 4096 bytes") != std::string::npos);
-  CHECK(ranked(3).kind == FaultKind::crash);  // the node ended itself
+  CHECK(ranked(3).kind == FaultKind::crash);  // because the node ended by itself
   CHECK(accounted(plan) == plan.failures);
-  // A failure that runs without faults have, too, is benign.
+  // A failure that also occurs in runs without faults is benign.
   const Plan usual = plan_of(config, dump, profile_of(dump));
   for (const Candidate& c : usual.candidates) {
     CHECK(c.kind != FaultKind::disk_full);
@@ -229,12 +229,12 @@ TEST_CASE("a short read is a candidate, and SIGBUS on a mapped file points to it
   REQUIRE(of(FaultKind::disk_full, "n3") != none);
   CHECK(of(FaultKind::disk_full, "n3")->why.find("ending in SIGBUS") != std::string::npos);
   CHECK(accounted(plan) == plan.failures);
-  // The schedules are valid.
+  // The schedules must be valid.
   for (const Candidate& c : plan.candidates) {
     schedule::Schedule one;
     one.name = "one";
     one.faults = {c.fault};
-    one.faults.front().after.clear();  // another candidate's fault
+    one.faults.front().after.clear();  // because `after` refers to a fault of another schedule
     const auto read = schedule::parse_schedule(schedule::to_toml(one), "one");
     INFO(schedule::to_toml(one) << (read ? "" : read.error().message));
     CHECK(read);
@@ -244,10 +244,10 @@ TEST_CASE("a short read is a candidate, and SIGBUS on a mapped file points to it
 TEST_CASE("calls that fail in a process that is being killed are not candidates") {
   const auto config = deployment();
   Dump dump;
-  dump.scf(4.9, "n1", "openat", EMFILE, "/data/n1/wal");  // before the signal: evidence
+  dump.scf(4.9, "n1", "openat", EMFILE, "/data/n1/wal");  // before the signal, so it is evidence
   dump.scf(4.9999, "n1", "clone", ENOMEM).flags = trace::kDying;
-  dump.scf(5.1, "n1", "write", EIO, "/data/n1/wal");             // after the signal, judging by its time
-  dump.scf(5.1, "n1", "write", EIO, "/data/n1/other").pid = 77;  // of another process
+  dump.scf(5.1, "n1", "write", EIO, "/data/n1/wal");             // after the signal, which was sent at 5.0
+  dump.scf(5.1, "n1", "write", EIO, "/data/n1/other").pid = 77;  // another process that belongs to the same node
   trace::Event& killed = dump.crashed(5.2, "n1");
   killed.duration_ms = 200;
   killed.by = dump.intern("bash (4242)");
@@ -264,7 +264,7 @@ TEST_CASE("calls that fail in a process that is being killed are not candidates"
   CHECK(calls == std::vector<std::string>{"openat EMFILE"});
   CHECK(accounted(plan) == plan.failures);
 
-  // A process that was asked to end, and ends in order, still needs its disk.
+  // A process that was asked to end and ends in an orderly way still writes to its disk, so failed calls are evidence.
   Dump asked;
   asked.scf(5.1, "n1", "futex", EPERM);
   asked.scf(5.2, "n1", "fsync", EIO, "/data/n1/wal");
@@ -369,7 +369,7 @@ TEST_CASE("kills that are far apart are separate crashes, and SIGTERM is kept as
   REQUIRE(both.faults.size() == 2);
   CHECK(both.faults[0].when.at(0).elapsed_ns == 2 * kSecond);
   CHECK(both.faults[1].after == std::vector<std::string>{both.faults[0].id});
-  CHECK(both.faults[1].when.at(0).elapsed_ns == 6300 * kMillisecond);  // in steps of 100 ms
+  CHECK(both.faults[1].when.at(0).elapsed_ns == 6300 * kMillisecond);  // times are rounded to steps of 100 ms
 }
 
 TEST_CASE("planned stops, starts and exits with status 0 are not candidates") {
@@ -458,8 +458,8 @@ TEST_CASE("a process that ends itself after another node's crash is a symptom") 
   CHECK(plan.candidates[0].node == "n1");
   CHECK(plan.candidates[1].symptom);
   CHECK(plan.candidates[2].symptom);
-  CHECK(plan.candidates[2].count == 2);  // ends of one kind are one candidate
-  // Symptoms are tested as well, but last.
+  CHECK(plan.candidates[2].count == 2);  // crashes of one kind are one candidate
+  // Symptoms are also tested, but last.
   CHECK(plan.schedules.front().faults.size() == 1);
   CHECK(plan.schedules.front().faults.at(0).node == "n1");
   CHECK(plan.schedules.back().faults.at(0).node != "n1");
@@ -534,13 +534,14 @@ TEST_CASE("a pause still open at the dump's end lasts to the end of the run, or 
   dump.ends(14);
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
-  CHECK(plan.candidates.at(0).fault.duration_ns == 60 * kSecond);  // no workload of this deployment takes longer
+  // the longest time that a workload of this deployment may take
+  CHECK(plan.candidates.at(0).fault.duration_ns == 60 * kSecond);
   REQUIRE(plan.candidates[0].other_length);
   CHECK(plan.candidates[0].other_length->duration_ns == 10 * kSecond);
   REQUIRE(plan.schedules.size() >= 2);
   CHECK(plan.schedules[0].faults.at(0).duration_ns == 60 * kSecond);
   CHECK(plan.schedules[1].faults.at(0).duration_ns == 10 * kSecond);
-  // A dump that does not cover a whole run was written during it: the run's length is unknown.
+  // If a dump does not cover a whole run, it was written while the run went on. Then the length of the run is unknown.
   dump.meta().workload_ts = 0;
   const Plan window = plan_of(config, dump);
   CHECK(window.schedules.at(0).faults.at(0).duration_ns == 10 * kSecond);
@@ -558,7 +559,7 @@ TEST_CASE("silences that begin together are one partition of the node they share
   const Candidate& c = plan.candidates[0];
   CHECK(c.kind == FaultKind::partition);
   CHECK(c.node == "n1");
-  CHECK(c.fault.peers.empty());  // all others
+  CHECK(c.fault.peers.empty());  // without peers, the partition is from all other nodes
   CHECK(c.fault.direction == Direction::both);
   CHECK(c.count == 4);
   CHECK(c.fault.duration_ns >= 12 * kSecond);
@@ -600,11 +601,11 @@ TEST_CASE("two groups cut off from each other give one partition per node of the
 
 TEST_CASE("a partition is one-way only if the other direction was traced and active") {
   Dump dump;
-  dump.scf(1, "n2", "openat", ENOENT, "/x/y");  // n2 and n3 have tracers
+  dump.scf(1, "n2", "openat", ENOENT, "/x/y");  // shows that n2 and n3 were traced, too
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
   dump.silence(5, 17, "n1", "10.77.0.3", "10.77.0.1");
-  // n1 retransmits at growing intervals.
+  // The silence seen by n2 begins later, because n1 retransmits at growing intervals.
   dump.silence(10, 15.2, "n2", "10.77.0.1", "10.77.0.2");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -616,7 +617,7 @@ TEST_CASE("a partition is one-way only if the other direction was traced and act
   REQUIRE(!c.alternatives.empty());
   CHECK(c.alternatives[0].direction == Direction::both);
 
-  Dump blind;  // only n1 had a tracer
+  Dump blind;  // only n1 was traced
   blind.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
   blind.silence(5, 17, "n1", "10.77.0.3", "10.77.0.1");
   const Plan both = plan_of(config, blind);
@@ -679,7 +680,7 @@ TEST_CASE("silences of one service do not make those of another service between 
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A profile without ports applies to all of them.
+  // A silence without a port, of an old profile, excuses silences of all ports.
   auto old = profile_of(clean);
   old.silences.at(0).port = 0;
   CHECK(plan_of(config, dump, old).candidates.empty());
@@ -687,7 +688,7 @@ TEST_CASE("silences of one service do not make those of another service between 
 
 TEST_CASE("where all nodes listen on one port, profiled silences of requests do not excuse those of responses") {
   Dump clean;
-  clean.silence(3, 18, "n2", "10.77.0.1", "10.77.0.2").dport = 9093;  // n1 asks n2, rarely
+  clean.silence(3, 18, "n2", "10.77.0.1", "10.77.0.2").dport = 9093;  // n1 rarely sends requests to n2
   Dump dump;
   dump.silence(5, 13.5, "n2", "10.77.0.1", "10.77.0.2").dport = 9093;
   dump.silence(5, 13.5, "n2", "10.77.0.1", "10.77.0.2").sport = 9093;
@@ -696,7 +697,7 @@ TEST_CASE("where all nodes listen on one port, profiled silences of requests do 
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A profile that does not record which end serves applies to both.
+  // A profile that does not record which of the two ends serves excuses silences in both directions.
   auto old = profile_of(clean);
   old.silences.at(0).answers.reset();
   CHECK(plan_of(config, dump, old).candidates.empty());
@@ -706,7 +707,7 @@ TEST_CASE("a silence that lasted to the end of a fault-free run is tried last, w
   Dump clean;
   clean.silence(3, 12, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;
   clean.ends(12);
-  Dump dump;  // for a run that lasted longer
+  Dump dump;  // the dump's run lasted longer than that of the profile
   dump.silence(3, 24, "n2", "10.77.0.1", "10.77.0.2").flags |= trace::kOpen;
   dump.scf(20, "n3", "openat", EACCES, "/data/n3/snapshot.0");
   dump.ends(24);
@@ -747,7 +748,7 @@ TEST_CASE("a silence that a crash or pause explains is a symptom; one that began
   CHECK(plan.candidates[2].first_ts == at(2));
   CHECK(plan.candidates[3].symptom);
   CHECK(plan.candidates[4].symptom);
-  // All faults in one schedule, in order of time.
+  // The first schedule contains all faults, in the order of their times.
   const schedule::Schedule& first = plan.schedules.at(0);
   REQUIRE(first.faults.size() == 3);
   CHECK(first.faults[0].kind == FaultKind::partition);
@@ -782,7 +783,7 @@ TEST_CASE("an abort that coincides with the beginning of a silence explains it")
   CHECK(plan.candidates[2].symptom);
 }
 
-// Real hosts end helpers all the time: cron jobs, checks, workers.
+// On real hosts, helper processes end all the time: cron jobs, health checks, workers.
 TEST_CASE("the end of a helper explains no later silence, and perhaps one that begins with it") {
   const auto plan = [](double from) {
     Dump dump;
@@ -849,14 +850,14 @@ TEST_CASE("nodes with one address are distinguished by their service ports, othe
     e.sport = static_cast<std::uint16_t>(7000 + sender);
     e.dport = 40000;
   }
-  dump.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");  // no ports
+  dump.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");  // this silence contains no ports
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].node == "n1");
   CHECK(plan.candidates[0].fault.ports == std::vector<std::uint16_t>{7002, 7003});
   CHECK(discarded(plan, "share one address") == 1);
 
-  Dump served;  // n1's service fell silent; the sender is unknown
+  Dump served;  // the service of n1 received nothing; who should have sent is unknown
   trace::Event& e = served.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");
   e.sport = 40000;
   e.dport = 7001;
@@ -930,7 +931,8 @@ TEST_CASE("a failed lookup in a search path is ordinary; a failed lookup of the 
   CHECK(ordinariness({"/opt/go/bin", "/home/user/bin", "/opt/tools/bin", "/usr/local/sbin"}) == std::set<int>{3});
   CHECK(ordinariness({"/data1", "/data2", "/data3", "/data4"}) == std::set<int>{0});
   CHECK(ordinariness({"/opt/go/bin", "/opt/go/bin", "/opt/go/bin", "/usr/local/sbin"}) ==
-        std::set<int>{0, 3});  // one of them is asked again and again
+        // a program that looks for a file in the same folder several times is not searching a list of folders
+        std::set<int>{0, 3});
 }
 
 TEST_CASE("without a profile everyday errors rank last but are kept") {
@@ -955,11 +957,12 @@ TEST_CASE("without a profile everyday errors rank last but are kept") {
 TEST_CASE("a crash does not explain a silence of a busy pair that began 1.5 s before it") {
   Dump dump;
   dump.meta().begin_ns = kBase;
-  // Cut from 4 s on; 1.5 s later one of the two is killed, which does not explain a silence of packets 40 ms apart.
+  // n1 and n3 were partitioned at 4 s. That n1 was killed 1.5 s later does not explain the silence, because packets
+  // between them are usually 40 ms apart.
   dump.silence(4, 8, "n1", "10.77.0.3", "10.77.0.1");
   dump.silence(4, 8, "n3", "10.77.0.1", "10.77.0.3");
   dump.crashed(5.5, "n1");
-  dump.scf(4.5, "n3", "sendto", EINVAL, {}, "10.77.0.1:7100");  // a blackhole route
+  dump.scf(4.5, "n3", "sendto", EINVAL, {}, "10.77.0.1:7100");  // this error occurs with a blackhole route
   dump.started(6, "n1");
   const auto config = deployment();
   Plan plan = plan_of(config, dump);
@@ -968,7 +971,7 @@ TEST_CASE("a crash does not explain a silence of a busy pair that began 1.5 s be
   CHECK(plan.candidates[1].kind == FaultKind::partition);
   CHECK_FALSE(plan.candidates[1].symptom);
   CHECK(plan.candidates[2].symptom);
-  // Only n1 and n3 communicate: each may have been partitioned from all others.
+  // Only n1 and n3 communicate, so each of them may have been partitioned from all other nodes.
   const auto wide = [&](std::string_view node) {
     return std::any_of(plan.schedules.begin(), plan.schedules.end(), [&](const schedule::Schedule& s) {
       return s.faults.size() == 2 && s.faults[0].kind == FaultKind::partition && s.faults[0].node == node &&
@@ -981,7 +984,7 @@ TEST_CASE("a crash does not explain a silence of a busy pair that began 1.5 s be
 
 TEST_CASE("a failed accept is matched by its local address, because it has no peer yet") {
   Dump dump;
-  dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // its listening address is recorded
+  dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // which contains the address on which the node listens
   dump.scf(6, "n1", "connect", EMFILE, {}, "10.77.0.2:7000");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -1004,7 +1007,7 @@ TEST_CASE("a dump that covers a run from its start gives the occurrence number o
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 1);
-  // Production and the test deployment have different counts.
+  // The number of calls in production differs from that in the test deployment.
   CHECK(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.count == (of_a_run ? 4 : 1));
   if (of_a_run) CHECK(plan.candidates[0].fault.when.empty());
@@ -1013,10 +1016,10 @@ TEST_CASE("a dump that covers a run from its start gives the occurrence number o
 TEST_CASE("connection errors that the peer's crash explains are symptoms") {
   Dump dump;
   dump.crashed(10, "n1");
-  dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // before anything happened
+  dump.scf(2, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // at this time, no node had ended yet
   dump.scf(10.5, "n2", "connect", ECONNREFUSED, {}, "10.77.0.1:7000");
-  dump.scf(11, "n3", "write", EPIPE);                                 // whose peer cannot be determined
-  dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // to a node that is running
+  dump.scf(11, "n3", "write", EPIPE);                                 // its peer cannot be determined, so it may be n1
+  dump.scf(12, "n2", "connect", ECONNREFUSED, {}, "10.77.0.3:7000");  // n3 was running
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 4);
@@ -1035,8 +1038,8 @@ TEST_CASE("a partition explains connection errors across it on both nodes, and n
   dump.cut(5, 15, 1, {2});
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.scf(9, "n1", "connect", ETIMEDOUT, {}, "10.77.0.2:7000");
-  dump.scf(9, "n1", "connect", EINVAL, {}, "10.77.0.2:7001");  // reconnecting a socket that failed before
-  dump.scf(9, "n1", "connect", EMFILE, {}, "10.77.0.2:7002");  // a partition does not cause this error
+  dump.scf(9, "n1", "connect", EINVAL, {}, "10.77.0.2:7001");  // the first attempt to connect this socket had failed
+  dump.scf(9, "n1", "connect", EMFILE, {}, "10.77.0.2:7002");  // this error is not caused by a partition
   dump.scf(9, "n2", "recvfrom", ECONNRESET, {}, "10.77.0.1:41234");
   dump.scf(9, "n3", "connect", ETIMEDOUT, {}, "10.77.0.1:7000");
   const auto config = deployment();
@@ -1077,12 +1080,12 @@ TEST_CASE("a kill of a worker whose main process survives is injected with scope
   CHECK(plan.candidates[0].fault.scope == schedule::Scope::others);
   REQUIRE(plan.schedules.size() == 1);
   CHECK(plan.schedules[0].faults[0].scope == schedule::Scope::others);
-  // Failures that surviving processes continue to have are not part of the end.
+  // If other processes of the node continue to have failures, these are not part of its end.
   Dump further = dump;
   further.scf(10.5, "n1", "openat", EACCES, "/data/n1/lock");
   CHECK(discarded(plan_of(config, further), "own end") == 0);
   CHECK(plan_of(config, further).candidates.size() == 2);
-  // Both at the same time: the node was killed.
+  // If both processes ended at the same time, the node was killed.
   dump.crashed(10.1, "n1");
   CHECK(plan_of(config, dump).candidates.at(0).fault.scope == schedule::Scope::all);
 }
@@ -1150,7 +1153,7 @@ TEST_CASE("a pause that ended with its process gets another length; a helper's p
 }
 
 TEST_CASE("an exiting process does not discard failures of the node's surviving processes") {
-  // Traced while it ran: no event says which process is the main one.
+  // Tracing began when the process was running already, so no event shows which process is the main one.
   Dump dump;
   const auto other = [&](trace::Event& event) { event.pid = event.tid = 7; };
   other(dump.scf(2, "n1", "fsync", EIO, "/data/n1/early"));
@@ -1179,7 +1182,8 @@ TEST_CASE("an exiting process does not discard failures of the node's surviving 
 }
 
 TEST_CASE("a disk error that recurs during recovery is one candidate with two occurrences") {
-  // PostgreSQL on a full disk: a session panics, the recovery finds no space either, and the server ends.
+  // The disk of a PostgreSQL server is full: a session panics, then the recovery has no space, either, and the server
+  // ends.
   Dump dump;
   dump.started(-1, "n1");
   dump.scf(5.0, "n1", "pwritev", ENOSPC, "/data/n1/wal/xlogtemp.61").pid = 61;
@@ -1209,7 +1213,7 @@ TEST_CASE("a disk error right before a kill ranks first and the kill second") {
   REQUIRE(plan.candidates.size() == 3);
   CHECK(plan.candidates[0].syscall == "write");
   CHECK(plan.candidates[1].kind == FaultKind::crash);
-  // Failures that occur together are first tried together, from the time of the first on.
+  // Failures that occur together are first injected together, from the time of the first one on.
   CHECK(plan.schedules.at(0).faults.size() == 2);
   CHECK(plan.schedules.at(0).faults.at(0).when.at(0).elapsed_ns == 8 * kSecond);
   CHECK(plan.schedules.at(0).faults.at(1).when.at(0).elapsed_ns == 8 * kSecond);
@@ -1232,8 +1236,8 @@ TEST_CASE("the shape of a failed call follows from how it failed in the dump") {
     dump.ends(20);
     const Candidate c = plan_of(config, dump).candidates.at(0);
     CHECK(c.fault.times == -1);
-    REQUIRE(c.fault.when.size() == 1);                 // writes are frequent, so the fault is not at the first one
-    CHECK(c.fault.when[0].elapsed_ns == 4 * kSecond);  // somewhat early
+    REQUIRE(c.fault.when.size() == 1);  // there are many writes, so the fault must not be injected at the first one
+    CHECK(c.fault.when[0].elapsed_ns == 4 * kSecond);  // slightly earlier than the failure
     REQUIRE(c.alternatives.size() == 3);
     CHECK(c.alternatives[0].times == -1);
     CHECK(c.alternatives[0].when.empty());
@@ -1263,7 +1267,7 @@ TEST_CASE("the shape of a failed call follows from how it failed in the dump") {
     dump.ends(60);
     const Candidate c = plan_of(config, dump).candidates.at(0);
     CHECK(c.fault.times == 6);
-    CHECK(c.fault.when.empty());  // opened rarely: it may be the first one
+    CHECK(c.fault.when.empty());  // such opens are rare, so the fault may be injected at the first one
   }
   SECTION("a later success ends the failures") {
     Dump dump;
@@ -1322,8 +1326,8 @@ TEST_CASE("a dump with only the fields of the contract can be planned") {
   CHECK(plan->candidates[0].syscall == "read");
   CHECK(plan->candidates[0].path == "*/snapshot.*");
   CHECK(plan->candidates[1].error == "ENOENT");
-  CHECK(plan->candidates[2].symptom);  // the exit
-  CHECK(plan->candidates[3].symptom);  // n2 fell silent because it ended
+  CHECK(plan->candidates[2].symptom);  // the exit of the node
+  CHECK(plan->candidates[3].symptom);  // that n2 was silent, which its end explains
   CHECK(accounted(*plan) == plan->failures);
   CHECK(plan->workload_ts == 0);
 }
@@ -1463,7 +1467,7 @@ TEST_CASE("the events that any dump's plan accounts for add up") {
     Inputs inputs;
     const auto config = deployment();
     inputs.config = &config;
-    // Some of it on existing nodes, otherwise nothing passes the first filter.
+    // Some events are changed to nodes that exist; otherwise, none would pass the first filter.
     for (trace::Trace trace : {trace::test::random_trace(seed, 300), trace::test::random_trace(seed + 1000, 50)}) {
       const trace::StringId names[] = {trace.strings.intern("n1"), trace.strings.intern("n2"),
                                        trace.strings.intern("n3")};
@@ -1537,7 +1541,7 @@ TEST_CASE("silences of an address that two nodes share are one partition of that
   known_silence(dump, 5, 12, 2, 1, true, 0.2);
   known_silence(dump, 5, 12, 3, 1, true, 0.2);
   known_silence(dump, 5, 12, 1, 2, true, 0.2);
-  // Recorded by the node that shares the network: its tracer recognises it by its cgroup.
+  // n4 shares the network of n1. Its tracer recognises n4 by the cgroup.
   dump.silence(5, 12, "n4", "10.77.0.3", "10.77.0.1").flags = trace::kOutstanding;
   dump.ends(30);
   const Plan plan = plan_of(config, dump);

@@ -1,4 +1,5 @@
-// Level 2 on a scripted cluster: nth calls, and what a node did before it crashed or paused.
+// Level 2 on a scripted cluster. It injects faults at the nth call, and after what a node did before it crashed or
+// paused.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -40,7 +41,7 @@ Dump read_dump() {
   return dump;
 }
 
-// Crashed at `t` on n1, after these acts.
+// A dump in which n1 crashes at `t`, after `acts`.
 Dump crash_dump(const std::vector<Act>& acts, double t) {
   Dump dump;
   record(dump, acts, t);
@@ -77,7 +78,7 @@ TEST_CASE("level 2: the search finds that the seventh matching call must fail") 
   REQUIRE(d.found->faults.size() == 1);
   CHECK(d.found->faults[0].count == 7);
   CHECK(d.found->faults[0].error == EIO);
-  CHECK(tried_at(d, 2) <= 8);  // ranges of calls, by halves
+  CHECK(tried_at(d, 2) <= 8);  // ranges of calls are halved, which needs few schedules
 }
 
 TEST_CASE("level 2: syscall_attempts limits the calls that are tried") {
@@ -109,7 +110,7 @@ TEST_CASE("level 2: no more calls are tried than the survey or else the profile 
       for (const Fault& f : s.faults) most = std::max(most, f.count);
     return most;
   };
-  CHECK(most_failed({}) == 40);  // observation shows best what this deployment does
+  CHECK(most_failed({}) == 40);  // with the survey, the number of calls is that of the test deployment
   CHECK(most_failed({"survey"}) == 4);
 }
 
@@ -166,7 +167,7 @@ TEST_CASE("level 2: a crash right after a function is found") {
 
 TEST_CASE("level 2: a crash that needs two functions in order is found") {
   const auto config = two_levels();
-  // applyLog alone comes early: the crash must wait for the snapshot first.
+  // `applyLog` also occurs too early, when no snapshot was stored. So the fault must first wait for `storeSnapshot`.
   const std::vector<Act> production{enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"),
                                     enters(6, "n1", "applyLog")};
   const std::vector<Act> testing{enters(2, "n1", "applyLog"), enters(4, "n1", "boot"), enters(5, "n1", "storeSnapshot"),
@@ -322,7 +323,7 @@ TEST_CASE("level 2: a node that has the role in some runs only passes its contex
     return hits.size() == 1 && hits[0].act == 3 && !hits[0].fault->group.empty();
   });
   play.acts_of = [&](int run) {
-    // n1 loses its role when its first context is tried, and does not get it back.
+    // When a fault is first injected at handOver() on n1, n1 loses its role for good.
     const std::vector<Fault>& faults = play.made.back().faults;
     const bool first = faults.size() == 1 && faults[0].when.size() == 1 && faults[0].when[0].function == "handOver";
     return std::vector<Act>{enters(1, "n1", "boot"), enters(1, "n2", "boot"), enters(1, "n3", "boot"),
@@ -337,7 +338,7 @@ TEST_CASE("level 2: a node that has the role in some runs only passes its contex
   REQUIRE(d.found);
   CHECK(d.found->faults.size() == 3);
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"handOver"});
-  CHECK(tried_at(d, 2) >= 3);  // on n1; also after boot, which shows that n1 has lost the role; on any node
+  CHECK(tried_at(d, 2) >= 3);  // on n1; after boot() on n1, which shows that n1 has lost the role; on any node
 }
 
 TEST_CASE("level 2: a hit on a node that seldom has the role is tried on all nodes") {
@@ -385,7 +386,7 @@ TEST_CASE("level 2: if no node reaches it, the amplification is undone and the p
   REQUIRE(d.found->faults.size() == 1);
   CHECK(d.found->faults[0].group.empty());
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"store"});
-  CHECK(tried_at(d, 2) == 3);  // on n1, on any node, the event before on n1
+  CHECK(tried_at(d, 2) == 3);  // store() on n1; store() on any node; boot() and store() on n1
 }
 
 TEST_CASE("level 2: a fault of a host that may be several nodes is widened to all of them in one schedule") {
@@ -430,18 +431,18 @@ TEST_CASE("level 2: a function that the test build lacks ends the branch but not
 TEST_CASE("level 2: a wider context that is not reached ends the branch") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "c")};
-  // b never precedes c here, on any node.
+  // In the test deployment, b() is never called before c(), on any node.
   Play play({enters(1, "n1", "a"), enters(3, "n1", "c")}, [](const std::vector<Hit>&, int) { return false; });
   const Diagnosis d = diagnosis_of(config, crash_dump(production, 3.5), play);
   CHECK_FALSE(d.found);
-  CHECK(tried_at(d, 2) <= 4);  // c; b c on n1; c on the first node that does it; b c on any node
+  CHECK(tried_at(d, 2) <= 4);  // c; b and c on n1; c on the first node that reaches it; b and c on any node
 }
 
 TEST_CASE("level 2: an order of events that differs from production ends the branch") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"),
                                     enters(4, "n1", "c")};
-  // Between b and c the node does x, which production did not.
+  // In the test deployment, the node calls x() between b() and c(). In production, it did not.
   const std::vector<Act> testing{enters(1, "n1", "x"), enters(2, "n1", "a"), enters(3, "n1", "b"),
                                  enters(3.5, "n1", "x"), enters(4, "n1", "c")};
   const auto contexts = [&](bool traced) {
@@ -454,7 +455,7 @@ TEST_CASE("level 2: an order of events that differs from production ends the bra
     return all;
   };
   CHECK(contexts(true) == std::set<std::vector<std::string>>{{"c"}, {"b", "c"}});
-  CHECK(contexts(false).size() == 4);  // without a trace, conditions that were met in order are sufficient
+  CHECK(contexts(false).size() == 4);  // if runs are not traced, it is enough that conditions were met in their order
 }
 
 TEST_CASE("level 2: a pause keeps its duration when it gets a context") {
@@ -498,7 +499,7 @@ TEST_CASE("level 2: a partition gets a function as its context") {
     dump.ends(30);
     Play play({enters(4, "n2", "election")}, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = diagnosis_of(config, dump, play);
-    CHECK(tried_at(d, 2) == 2);  // election; boot, which does not occur either
+    CHECK(tried_at(d, 2) == 2);  // one with election(), and one with boot(), which does not occur, either
     for (const Tried& tried : d.tried)
       for (const Fault& f : tried.schedule.faults) CHECK(f.group.empty());
   }
@@ -524,7 +525,8 @@ TEST_CASE("level 2: a partition gets a function as its context") {
 
 TEST_CASE("level 2: a context met in another order is tried at the occurrence with production's order") {
   const auto config = two_levels();
-  // Production: ... flush, elect, flush. `flush` alone is met too early, when no `elect` came before it.
+  // In production, the node called flush(), elect() and flush() again before it crashed. A fault at flush() alone is
+  // injected too early, because elect() was not called yet.
   const std::vector<Act> production{enters(1, "n1", "flush"), enters(2, "n1", "x"), enters(3, "n1", "elect"),
                                     enters(4, "n1", "flush")};
   SECTION("that occurrence reproduces the bug") {
@@ -535,7 +537,8 @@ TEST_CASE("level 2: a context met in another order is tried at the occurrence wi
     CHECK(d.found->faults.at(0).when.back().count == 2);
   }
   SECTION("neither occurrence has production's order, and the branch ends") {
-    // Between x, elect and the second flush, the test does other things that production did at another time.
+    // In the test, the node calls other functions between x(), elect() and the second flush(). In production, it called
+    // those at another time.
     const std::vector<Act> other{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "a"), enters(4, "n1", "c"),
                                  enters(5, "n1", "b")};
     const std::vector<Act> testing{enters(1, "n1", "a"), enters(2, "n1", "c"), enters(2.5, "n1", "a"),

@@ -1,4 +1,4 @@
-// Level 3: the crash or pause is moved forward from its context, call by call and place by place.
+// Level 3 moves a crash or pause on from its context, from call to call and from place to place in the code.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -12,7 +12,7 @@ using schedule::Schedule;
 
 namespace {
 
-// A snapshot in four steps; only a crash between two of them loses data.
+// The node takes a snapshot in four steps. It loses data only if it crashes between two certain ones.
 std::vector<Act> snapshot(const std::string& node) {
   return {calls(5, node, "openat", "/run/x/snap.tmp"), calls(5.1, node, "write", "/run/x/snap.tmp", false),
           calls(5.2, node, "fsync", "/run/x/snap.tmp"), calls(5.3, node, "rename", "/run/x/snapshot"),
@@ -27,7 +27,8 @@ Dump crash_after(const std::vector<Act>& acts, double t, const std::string& node
   return dump;
 }
 
-// Without the survey, which would answer in advance what exploratory runs of level 3 find out.
+// A diagnosis without the survey, because the survey would find out in advance what the probing runs of level 3 are
+// for.
 Diagnosis unsurveyed(const config::Config& config, const Dump& dump, Runner& runner, CodeMap* code = nullptr) {
   Inputs inputs = inputs_of(config, {dump});
   inputs.simplify = false;
@@ -48,7 +49,7 @@ Act reaches(double t, std::string node, std::string function, std::uint64_t offs
   return {t, std::move(node), std::move(function), "", "", true, offset};
 }
 
-// n1 stores something in `store`, with the kinds of the places in that function.
+// Node n1 stores something in the function `store`. These are the offsets of the places in it.
 constexpr std::uint64_t kWrite = 0x10, kFlush = 0x20, kCall = 0x30, kUnreached = 0x40, kRest = 0x50;
 Code store_code() {
   Code code;
@@ -64,7 +65,7 @@ std::vector<Act> store_acts(const std::string& node = "n1") {
           reaches(5.3, node, "store", kCall), reaches(5.4, node, "store", kRest)};
 }
 
-// The bug occurs if the fault fires at that act, moved there by a place in a function.
+// The bug occurs if the fault was moved to a place in a function, and fires at this act.
 Play::Bug at_act(int act) {
   return [act](const std::vector<Hit>& hits, int) {
     return hits.size() == 1 && hits[0].act == act && hits[0].fault->when.back().offset.has_value();
@@ -76,7 +77,7 @@ bool is_look(const Schedule& schedule) {
                      [](const Fault& f) { return f.id.find("-look-") != std::string::npos; });
 }
 
-// The steps that level 3 tested, in order: "look", "store+0x10", "store+0x10 #2", "before write".
+// The steps that level 3 tested, in their order, for example "look", "store+0x10", "store+0x10 #2", "before write".
 std::vector<std::string> steps(const Diagnosis& d) {
   std::vector<std::string> list;
   for (const Tried& tried : d.tried) {
@@ -141,7 +142,7 @@ TEST_CASE("level 3: sites and calls take turns, sites that no probing run reache
   CAPTURE(list);
   CHECK(list ==
         std::vector<std::string>{"look", "store+0x10", "before fsync", "store+0x20", "store+0x30", "store+0x50"});
-  // An exploratory run injects nothing and never counts as a conclusive run.
+  // A probing run injects nothing, so it must never count as conclusive.
   for (const Tried& tried : d.tried)
     if (is_look(tried.schedule)) {
       CHECK(tried.tally.conclusive() == 0);
@@ -192,7 +193,7 @@ TEST_CASE("level 3: a site in a loop is tried for later passes, further calls of
     REQUIRE(d.found);
     CHECK(d.found->faults.at(0).when.back().offset == kWrite);
     CHECK(d.found->faults[0].when.back().count == 3);
-    // All first passes of system calls come first.
+    // The first pass of each place with a system call is tried before further passes.
     CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20", "store+0x10 #2", "store+0x10 #3"});
   }
   SECTION("the function is called again") {
@@ -278,7 +279,8 @@ TEST_CASE("level 3: if a probing run cannot be armed, the sites are tried one by
   const Diagnosis d = unsurveyed(config, crash_after(store_acts(), 5.05), play, &code);
   CHECK(d.target_reached);
   CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20"});
-  // It is reported once: what the search skips because of this machine may be what reproduces the bug.
+  // The warning is given once, because a place that cannot be tested on this machine may be the one that reproduces the
+  // bug.
   CHECK(std::count_if(d.plan.warnings.begin(), d.plan.warnings.end(), [](const std::string& warning) {
           return warning.find("left out of the search: the kernel refuses these probes") != std::string::npos;
         }) == 1);
@@ -349,7 +351,7 @@ TEST_CASE("level 3: contexts that mean the same injection point are refined once
 TEST_CASE("level 3: the context whose run showed the dump's symptoms is refined first") {
   const auto config = deployment();
   Code code = store_code();
-  // `store` is entered twice; only after the second time n2 fails as it did in production.
+  // `store` is entered twice. Only after the second time does n2 fail as it did in production.
   std::vector<Act> acts = store_acts();
   for (Act act : store_acts()) {
     act.t += 5;
@@ -439,8 +441,8 @@ TEST_CASE("level 3: all alternatives of an amplified crash move on to later call
 
 TEST_CASE("level 3: a probing run shows which calls follow, how often and how soon; no others are tried") {
   const auto config = deployment();
-  // Space is reserved, then the header is written, then the value. Only between header and value, the record is neither
-  // old nor new.
+  // The node reserves space, then writes the header, then the value. Only between the header and the value is the
+  // record neither the old one nor the new one.
   std::vector<Act> acts{
       calls(5, "n1", "ftruncate", "/run/x/data.db"), calls(5.001, "n1", "pwrite64", "/run/x/data.db", false),
       calls(5.002, "n1", "pwrite64", "/run/x/data.db", false), calls(5.003, "n1", "sendto", "", false)};
@@ -459,7 +461,7 @@ TEST_CASE("level 3: a probing run shows which calls follow, how often and how so
   SECTION("the bug is not found") {
     Play play(acts, [](const std::vector<Hit>&, int) { return false; });
     const Diagnosis d = unsurveyed(config, crash_after(acts, 5.0005), play);
-    // Places that level 2 has tried come last.
+    // Places that level 2 has already tried are tried last.
     CHECK(steps(d) == std::vector<std::string>{"look", "before pwrite64", "before sendto", "before pwrite64",
                                                "before pwrite64", "before pwrite64"});
   }
@@ -549,7 +551,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   int with_before = 0;
   play.acts_of = [&](int) {
-    // As if the file were created only in the first runs, so that the context is no longer met in level 3.
+    // The file is created only until level 3 begins to try places, so that from then on the context is not met.
     for (const Fault& fault : play.made.back().faults) with_before += fault.before ? 1 : 0;
     return with_before > 0 ? std::vector<Act>{} : acts;
   };
@@ -560,7 +562,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   CHECK(level3 == 1);
 }
 
-// n1 writes what it receives twenty times per second to two files.
+// Node n1 receives something twenty times per second, and writes each to two files.
 std::vector<Act> notes(double phase) {
   std::vector<Act> acts;
   for (int i = 0; i < 600; ++i) {
@@ -577,7 +579,7 @@ TEST_CASE("a crash at a time that reproduces too rarely is moved to the calls th
   record(dump, notes(0), 12.03);
   dump.crashed(12.03, "n1");
   dump.ends(30);
-  // If it stops between the two files, something is lost; at a fixed time this happens in two runs of five.
+  // The bug occurs if n1 stops between its writes to the two files. At a fixed time, this happens in two runs of five.
   Play play(notes(0), [](const std::vector<Hit>& hits, int run) {
     if (hits.size() != 1) return false;
     return hits[0].act < 0 ? run % 5 < 2 : hits[0].act % 2 == 1;

@@ -1,4 +1,5 @@
-// The resource limits that may have caused a dump's failed calls are tested in addition to the calls themselves.
+// Failed calls in a dump may have been caused by a resource limit. Such limits are tested in addition to failing the
+// calls themselves.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cerrno>
@@ -26,7 +27,7 @@ bool only(const std::vector<Hit>& hits, FaultKind kind) {
   return hits.size() == 1 && hits[0].fault->kind == kind && hits[0].fault->node == "n1";
 }
 
-// The fault found by a search whose bug occurs with this kind only.
+// Diagnoses a dump of a bug that occurs only with a fault of this kind.
 Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, const std::set<FaultKind>& able = kAll) {
   config::Config config = deployment(3);
   config.diagnose.levels = {1, 2};
@@ -41,7 +42,7 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
   return *std::move(d);
 }
 
-// True if several faults of this kind, or a disk fault, came too late and were then tried earlier.
+// True if schedules with several faults of this kind (or with a disk fault) came too late, and were then armed earlier.
 bool earlier(const Diagnosis& d, FaultKind kind) {
   return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
     const auto& faults = tried.schedule.faults;
@@ -76,7 +77,7 @@ TEST_CASE("a full disk that comes after the last write is tried earlier") {
   Dump dump;
   dump.scf(8, "n1", "pwrite64", ENOSPC, "/data/n1/log.1");
   dump.ends(30);
-  // The test deployment writes it sooner than production did, and only a full disk reproduces the bug.
+  // The test deployment writes the file sooner than production did, and only a full disk reproduces the bug.
   Play play({makes(2.5, "n1", "pwrite64", "/data/n1/log.1")}, [](const std::vector<Hit>& hits, int) {
     if (!only(hits, FaultKind::disk_full)) return false;
     const Fault& fault = *hits[0].fault;
@@ -150,7 +151,7 @@ TEST_CASE("if all failed paths lie in one subfolder, a disk for that subfolder a
   const auto found = diagnose::diagnose(inputs, again, {});
   REQUIRE(found);
   CHECK(found->target_reached);
-  // Nothing suggests a full disk for the other files of the folder.
+  // If a failed path lies in another subfolder, no disk for a single subfolder may be filled.
   dump.scf(3.2, "n1", "openat", ENOSPC, "/tmp/runs/7/n1/other/index");
   Inputs both = inputs_of(config, {dump});
   both.limits = kAll;
@@ -189,7 +190,7 @@ TEST_CASE("if one EMFILE reproduces the bug too rarely, a descriptor limit is tr
   for (int i = 0; i < 12; ++i) acts.push_back(makes(1 + i, "n1", "openat", "/data/n1/log.1"));
   config::Config config = deployment(3);
   int times = 0;
-  // Every third of the failing calls causes the bug, whichever calls they are.
+  // If calls fail, the bug occurs in every third run, whichever calls they are.
   Play play(std::move(acts), [&](const std::vector<Hit>& hits, int) {
     if (only(hits, FaultKind::descriptors)) return true;
     return !hits.empty() && times++ % 3 == 0;
@@ -236,7 +237,7 @@ TEST_CASE("a kill by the OOM killer is tried as a memory limit that lasts until 
   REQUIRE(d.plan.candidates.size() == 1);
   CHECK(d.plan.candidates[0].why.ends_with("by the kernel's OOM killer"));
   CHECK(fault->until.size() == 1);
-  // A helper of the node: the process that logs its end continues, so no restart is needed.
+  // The process whose end is recorded is a helper, because the process that logs it goes on. So no restart is needed.
   Dump helper;
   helper.started(0, "n1").flags = trace::kMain;
   helper.crashed(4, "n1", SIGKILL, trace::kOutOfMemory);
@@ -247,7 +248,7 @@ TEST_CASE("a kill by the OOM killer is tried as a memory limit that lasts until 
   REQUIRE(fault != nullptr);
   CHECK(fault->until.empty());
   CHECK(fault->duration_ns > 0);
-  // If the process was not killed for lack of memory, no limit is tried.
+  // If the process was not killed because of a lack of memory, no memory limit is tried.
   Dump killed;
   killed.crashed(4, "n1");
   killed.ends(30);

@@ -1,4 +1,4 @@
-// The search's inputs from a failure's log.
+// Creates the inputs of a search from the log of a failure.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -9,14 +9,14 @@
 
 namespace rose::diagnose::test {
 
-// The failure's logs compared with those of a run without faults.
+// Compares the failure's logs with those of a run without faults, and sets the weights of their messages.
 inline void weigh(logs::Evidence& evidence, const logs::Templates& kinds, const config::Config& config) {
   evidence.difference = logs::compare(evidence.failure, evidence.normal, kinds);
   evidence.hints =
       logs::find_hints(evidence.failure, evidence.normal, evidence.difference, node_names_in_logs(config, {}));
 }
 
-// The evidence of a failure's logs alone, without a run to compare them with.
+// The evidence in the logs of a failure, without a comparison with any run.
 inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::Templates& kinds,
                                   const config::Config& config) {
   logs::Evidence evidence;
@@ -27,7 +27,8 @@ inline logs::Evidence evidence_of(const std::vector<logs::Input>& files, logs::T
   return evidence;
 }
 
-// The inputs from one node's log; `usual` is the log of a run without faults, whose trace is `control`.
+// The inputs of a search for which one node has a log. `usual` is that node's log in a run without faults, and
+// `control` that run's trace.
 struct LogInputs {
   config::Config config;
   logs::Templates kinds;

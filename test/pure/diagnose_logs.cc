@@ -1,4 +1,4 @@
-// How logs are used by the search: candidates from messages, from the lines before them, and on which time line.
+// What the search does with logs: which candidates messages and the lines before them become, and at which times.
 #include <catch2/catch.hpp>
 
 #include <fstream>
@@ -21,7 +21,7 @@ std::string line(double second, const std::string& text) {
   return fmt::format("2026-01-02 03:{:02}:{:02}.{:03} INFO {}\n", ms / 60'000, ms / 1000 % 60, ms % 1000, text);
 }
 
-// The run without faults began at kBase; the first line of its log was written then.
+// The log of a node in a run without faults. Its first line was written when that run began.
 std::string usual_log() {
   return line(0, "opening the store") + line(1, "saved table one") + line(2, "checkpoint") + line(3, "closed");
 }
@@ -31,7 +31,7 @@ std::int64_t log_begin() {
   return logs::read_text(line(0, "x"), {"a", ""}, {}, kinds).nodes[0].messages[0].ts_ns;
 }
 
-// Sets the beginning of a trace to that of the logs.
+// Sets the time at which a trace begins to that of the logs.
 trace::Trace beside_logs(trace::Trace trace) {
   const std::int64_t shift = log_begin() - kBase;
   for (trace::Event& event : trace.events) event.ts_ns += shift;
@@ -58,8 +58,8 @@ trace::Trace without_faults(Play& play) {
   return beside_logs(control->trace);
 }
 
-// The plan from the failure's logs of n1, n2, ... compared with those of a run without faults, whose trace is `control`
-// (may be nullptr).
+// The plan made from a failure's logs, those of n1, n2, ..., compared with the logs of a run without faults. `control`
+// is that run's trace, or nullptr.
 Plan planned(const config::Config& config, const std::vector<std::string>& failed,
              const std::vector<std::string>& usual, const trace::Trace* control) {
   const rose::test::Folder folder;
@@ -104,7 +104,7 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
   CHECK(c.fault.call.path->find("store.db") != std::string::npos);
   CHECK(c.why.find("n2.log:3 of n2: 'cannot write") == 0);
   for (const Candidate& other : plan.candidates) CHECK(other.weight <= c.weight);
-  // A message that a correct reproduction must write again.
+  // A run reproduces the bug only if it also writes the message.
   bool wanted = false;
   for (const Observable& one : plan.observables)
     wanted = wanted || (one.key.find(" says ") != std::string::npos && one.node == "n2");
@@ -122,8 +122,7 @@ TEST_CASE("a message without a file name refers to the files that the node touch
   REQUIRE(!plan.candidates.empty());
   REQUIRE(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
-  // A candidate from a message is not a guess, although a guess would name the point at which the node touched the
-  // file.
+  // The reason is the message, although a guess would also give this candidate: at that time, the node used the file.
   CHECK(plan.candidates[0].why.find("n2.log:3 of n2: 'checkpoint failed") == 0);
   CHECK(plan.candidates[0].count == 1);
   for (const Candidate& c : plan.candidates)
@@ -158,7 +157,7 @@ TEST_CASE("messages right before a program ends itself are not explained by its 
   const Plan plan = given.plan();
   std::size_t calls = 0;
   for (const Candidate& c : plan.candidates) calls += c.kind == FaultKind::syscall && c.error == "ENOSPC" ? 1 : 0;
-  CHECK(calls >= 3);  // rename itself, and other calls that return this error
+  CHECK(calls >= 3);  // rename, and other calls for which this error is possible
   REQUIRE(!plan.candidates.empty());
   CHECK(plan.candidates[0].syscall.starts_with("rename"));
   for (const Discarded& one : plan.discarded) CHECK(one.why.find("own end") == std::string::npos);
@@ -215,7 +214,7 @@ TEST_CASE("if no message names a cause, calls shortly before the failure are tri
     if (c.kind == FaultKind::syscall && (best == nullptr || c.weight > best->weight)) best = &c;
   REQUIRE(best != nullptr);
   CHECK(best->path.find("check.tmp") != std::string::npos);
-  // A full disk is likelier than a file that can't be opened.
+  // A write that finds a full disk is likelier than an open that fails.
   double write = 0, open = 0;
   for (const Candidate& c : plan.candidates) {
     if (c.kind != FaultKind::syscall || c.path.find("store.db") == std::string::npos) continue;
@@ -258,7 +257,7 @@ TEST_CASE("of calls between the same messages, those after which their thread di
 TEST_CASE("events of the fault-free run are mapped to the incident's time line") {
   const auto config = deployment();
   const trace::Trace control = usual_run();
-  // Ten times as slow, one day later.
+  // This log is one day later, and the node was ten times slower.
   LogInputs given(config,
                   line(0, "opening the store") + line(10, "saved table one") + line(20, "checkpoint") +
                       line(30, "closed") + line(31, "odd"),
@@ -299,7 +298,7 @@ TEST_CASE("a helper's end in a log does not kill the main process, and a partiti
   for (const Candidate& c : plan.candidates) {
     INFO(c.why);
     if (c.kind == FaultKind::crash) {
-      // A node that ended is only a possible reason for its silence.
+      // That the node ended is here only a possible explanation of its silence.
       if (c.why.find("nothing shows that") != std::string::npos) continue;
       crash = true;
       CHECK(c.fault.scope == schedule::Scope::others);
@@ -376,7 +375,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
       return c.node == "n2" && c.kind == kind && c.why.find("n2.log:") != std::string::npos;
     });
   };
-  // The whole failure lies within the dump's window.
+  // The window of the dump covers the whole failure.
   const trace::Trace whole = seen("n2", 30);
   Inputs alone;
   alone.config = &config;
@@ -391,14 +390,14 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
     CHECK(with.candidates[i].weight == Approx(before->candidates[i].weight));
   }
   CHECK(with.observables.size() > before->observables.size());
-  // The window ended before the node did; the dump belongs to another node; events were lost.
+  // Next: the window of the dump ended before the node did; the dump belongs to another node.
   LogInputs later(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n2", 8)});
   CHECK(number_of(later.plan(), FaultKind::crash) > 0);
   CHECK(number_of(later.plan(), FaultKind::syscall) == 0);
   LogInputs other(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n1", 30)});
   CHECK(number_of(other.plan(), FaultKind::crash) > 0);
   CHECK(number_of(other.plan(), FaultKind::syscall) > 0);
-  // Failures after the last dump was written are more likely consequences of the failure.
+  // Failures that happened after the last dump was written are more likely to be consequences.
   const auto crash_to_call = [](const Plan& plan) {
     std::map<FaultKind, double> most;
     for (const Candidate& c : plan.candidates)
@@ -411,7 +410,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
   LogInputs after(config, failed, line(3, "store 3 is starting"), nullptr, {beside_logs(early.take())});
   CHECK(crash_to_call(after.plan()) > 0);
   CHECK(crash_to_call(after.plan()) < 0.6 * crash_to_call(other.plan()));
-  // A log without times has those of the run without faults, which here lie long after the dump's end.
+  // If a log has no times, those of the run without faults are used. Here, they are long after the end of the dump.
   for (const bool aligned : {false, true}) {
     LogInputs another(config, failed, line(3, "store 3 is starting"));
     logs::Evidence evidence = another.evidence;
@@ -441,8 +440,8 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
 
 TEST_CASE("if a log leaves the time of a kill open, each infrequent event of the node is an injection point") {
   const auto config = deployment();
-  // Its log has two lines of each start; everything else happened between them: a checkpoint in the middle, and much
-  // after it.
+  // In its log, each start of the node is two lines. Everything else happens between them: a checkpoint in the middle,
+  // and many other calls, most of them before it.
   std::vector<Act> acts{{0.1, "n2", "", "openat", "/run/x/store.db"}};
   for (int i = 0; i < 30; ++i) acts.push_back({1 + 0.25 * i, "n2", "put", "", ""});
   acts.push_back({9, "n2", "checkpoint", "", ""});
@@ -482,7 +481,7 @@ TEST_CASE("after an unlogged partition, a logged kill is found at events that on
   for (int i = 0; i < 40; ++i) usual.push_back({1 + 1.2 * i, "n2", "put", "", ""});
   std::vector<Act> acts;
   Play play(usual, [&](const std::vector<Hit>& hits, int) {
-    // The bug needs n2 to be killed at save_keys or at the rename, after it was partitioned.
+    // The bug occurs if n2 is partitioned and then killed, either at save_keys or at the rename.
     return hits.size() == 2 && hits[0].fault->kind == FaultKind::partition && hits[1].fault->kind == FaultKind::crash &&
            hits[1].fault->node == "n2" && hits[1].act >= 0 &&
            (acts[static_cast<std::size_t>(hits[1].act)].function == "save_keys" ||
@@ -584,7 +583,7 @@ TEST_CASE("connections closed by a node's end are not a partition, and give the 
   const auto config = deployment();
   const trace::Trace control = usual_run();
   const std::string open = line(0, "starting server") + line(0.1, "listening"), quiet = open + line(30, "done");
-  // Without faults n2 logs again only much later: its own log leaves open when it ended.
+  // In the run without faults, n2 logs its next line only much later. So its own log does not show when it ended.
   const std::vector<std::string> usual{
       quiet, open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done"), quiet};
   const auto with = [&](const std::string& missed) {
@@ -604,7 +603,7 @@ TEST_CASE("connections closed by a node's end are not a partition, and give the 
   REQUIRE(of(closed, FaultKind::crash) != nullptr);
   CHECK(std::abs(of(closed, FaultKind::crash)->first_ts - log_begin() - 10'000'000'000) < 600'000'000);
   CHECK(of(closed, FaultKind::partition) == nullptr);
-  // A node that only does not answer may have been partitioned before.
+  // If a node only did not answer, it may have been partitioned before it ended.
   const Plan silent = with("n2: no response from it, not reachable");
   CHECK(of(silent, FaultKind::partition) != nullptr);
 }
@@ -735,7 +734,7 @@ TEST_CASE("messages of a node's next incarnation do not determine when the workl
   trace::Trace control = usual_run();
   control.meta.workload_ts = log_begin() + 3'000'000'000;
   const std::string open = line(0, "starting server") + line(0.5, "listening");
-  // In the incarnation that ended, it had not reached the point at which the run without faults is ready.
+  // The node ended before it had reached the point at which it is ready in the run without faults.
   LogInputs given(config,
                   open + line(5, "a leader is looked for") + line(9, "starting server") + line(9.5, "listening") +
                       line(11, "ready for work") + line(17, "a block is stored"),
@@ -751,8 +750,8 @@ TEST_CASE("messages of a node's next incarnation do not determine when the workl
 TEST_CASE("nodes that restart shortly after each other ended in that order, whatever they logged last") {
   const auto config = deployment();
   const std::string open = line(0, "starting server") + line(0.1, "listening");
-  // One supervisor: each node is restarted 1.1 s after it was killed. n1 had not logged anything for three seconds
-  // before.
+  // A supervisor restarts each node 1.1 s after it was killed. n1 had logged nothing in the three seconds before it was
+  // killed.
   const std::vector<std::string> killed{
       open + line(10, "a block is stored") + line(14, "starting server") + line(14.1, "listening"),
       open + line(13.1, "connection closed") + line(14.2, "starting server") + line(14.3, "listening"),
@@ -786,7 +785,7 @@ TEST_CASE("of several faults that each reproduce the bug, narrowing down finds t
   for (int runs = 0; runs < 20; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
-    // one of the two is sufficient
+    // the failure is shown if one of the two faults is in the schedule
     const bool shows = part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;
     if (shows) last = part->schedule;
     narrower.learn(shows, {});
@@ -802,7 +801,7 @@ TEST_CASE("logs without evidence and without a fault-free run give no candidates
 }
 
 TEST_CASE("host names in logs match nodes in several forms") {
-  const auto config = deployment();  // n1, n2, ...
+  const auto config = deployment();  // the nodes n1, n2, ...
   const std::map<std::string, std::string> map = {{"db", "n1"}};
   for (const char* host : {"n2", "n2-1", "shop_n2_1", "n2/postgres", "n2.example.com"}) {
     INFO(host);
@@ -897,7 +896,7 @@ TEST_CASE("an error that is logged with a peer's name and path belongs to that p
       failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") ==
       "n1");
   CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") ==
-        "n1");  // no message shows whose folder that is
+        "n1");  // no other message shows whose folder this is
 }
 
 TEST_CASE("a node that stops logging may be paused; one that would be restarted more likely is") {
@@ -916,8 +915,8 @@ TEST_CASE("a node that stops logging may be paused; one that would be restarted 
   REQUIRE(hangs);
   REQUIRE(ends);
   CHECK(hangs->weight > ends->weight);
-  CHECK(hangs->other_length);                // for an unknown time
-  missed = "n2: connection closed by peer";  // the machine of the node answers
+  CHECK(hangs->other_length);                // how long it was paused is unknown
+  missed = "n2: connection closed by peer";  // so the machine of n2 answers, and n2 more likely ended
   REQUIRE(candidate(FaultKind::pause));
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
   missed = "n2 is late";
@@ -974,7 +973,7 @@ TEST_CASE("a node that peers miss while it starts or stops is not partitioned; m
                             line(40.2, "caches closed") + line(40.25, "timers closed") + line(40.3, "metrics closed") +
                             line(40.35, "all closed");
   const auto cuts = [&](const std::string& between) {
-    // n3 is the last to stop.
+    // Node n3 is the last one to stop.
     const Plan plan = planned(config,
                               {one + missed(1, 5, "n2") + missed(5, 6, "n3") + stops, two + between + stops,
                                three + line(40, "received SIGTERM") + missed(40.5, 44, "n1")},
@@ -994,7 +993,7 @@ TEST_CASE("a node that peers miss while it starts or stops is not partitioned; m
   CHECK(cut[0].why.find("of n2") != std::string::npos);
   CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
   for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].plainness <= 0.1);
-  // Only the end of its log exists: it begins with an ordinary line, and it is unknown since when it was listening.
+  // Of n3's log, only the end exists. It begins with an ordinary line, so it is unknown since when n3 was listening.
   const std::string tail =
       line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
   const Plan late = planned(config,
@@ -1032,7 +1031,8 @@ TEST_CASE("a node that peers have no route to is partitioned, which outranks a p
     for (int second = 0; second <= 40; ++second) {
       usual[n] += tick(second, "as always");
       const bool quiet = (n == 0 && second > 10 && second < 30) ||
-                         (n == 2 && second > 14 && second < 30);  // it has no peer; another node does all the work
+                         // n3 is without a peer, because another node does all the work
+                         (n == 2 && second > 14 && second < 30);
       if (!quiet) ticks[n] += tick(second, "as always");
       if (second == 2 && n == 0)
         ticks[n] += line(2.1, "becoming the active controller"),
@@ -1128,6 +1128,6 @@ TEST_CASE("a node that stops while others continue was stopped, and its peers' c
   CHECK(stopped[0].node == "n2");
   CHECK(stopped[0].fault.signal == SIGTERM);
   for (const Candidate& c : stopped) CHECK((c.kind != FaultKind::partition || c.plainness < 0.3));
-  // Without faults n2 also stops early.
+  // In these runs without faults, n2 also stops early, so its stop is not the fault.
   for (const Candidate& c : candidates(early, early)) CHECK((c.kind != FaultKind::crash || c.plainness < 0.3));
 }

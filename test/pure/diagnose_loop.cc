@@ -1,5 +1,6 @@
-// The loop around the levels: parallel runs, interruption and resumption, refinement of schedules that reproduce too
-// rarely, repetition of those that missed. Everything is scripted; the same seed gives the same search.
+// The loop that runs the levels: parallel runs, interruption and resumption, refinement of schedules that reproduce the
+// bug too rarely, and repetition of those that missed. Everything is scripted, and with the same seed the search is
+// always the same.
 #include <catch2/catch.hpp>
 #include <deque>
 
@@ -16,14 +17,16 @@ using schedule::Verdict;
 
 namespace {
 
-// Answers depend on the schedule and how often it ran, as with a real system, not on the number of the run.
+// A runner whose results depend on the schedule and on how often that schedule ran, as with a real system. They do not
+// depend on the number of the run.
 class Record final : public Runner {
  public:
   explicit Record(Cluster::Rule rule) : rule_(std::move(rule)) {}
 
-  std::optional<int> killed_at;  // the run that an interruption loses, together with some parallel ones
-  unsigned lost = 0;             // which of them, as bits
-  bool stops = false;            // runs after one that decides are stopped
+  // the run at which the search is interrupted, so that this run and some parallel ones are lost
+  std::optional<int> killed_at;
+  unsigned lost = 0;   // a bit for each parallel run that is lost
+  bool stops = false;  // whether the runs after one that decides are stopped
   int stopped = 0;
   int real_runs = 0;
   std::vector<std::size_t> batches;
@@ -91,7 +94,8 @@ Dump calls_dump() {
   return dump;
 }
 
-// The nth run of a schedule with that call reproduces the bug in this pattern; other schedules never do.
+// Only schedules with a fault of this call reproduce the bug, and the nth run of such a schedule does if the nth
+// element of the pattern is true.
 Cluster::Rule flaky(const std::string& syscall, std::vector<bool> pattern) {
   return [=](const Schedule& s, int run) {
     const schedule::Fault* f = fault_of(s, FaultKind::syscall);
@@ -124,7 +128,8 @@ TEST_CASE("level 1 with several jobs finds the same schedule as with one") {
       CHECK(d.found->faults.at(0).call.syscall == "fsync");
       CHECK(d.runs == runner.real_runs);
       for (const std::size_t batch : runner.batches) CHECK(batch <= static_cast<std::size_t>(jobs));
-      if (jobs > 1) CHECK(runner.batches.at(2) == static_cast<std::size_t>(jobs));  // after the runs without faults
+      // the two batches before it are the runs without faults
+      if (jobs > 1) CHECK(runner.batches.at(2) == static_cast<std::size_t>(jobs));
       rounds.push_back(summary(d));
     }
     CHECK(rounds[0] == rounds[1]);
@@ -173,7 +178,7 @@ TEST_CASE("schedules that ran beside the found one are not counted before it") {
 TEST_CASE("trials stopped beside one that reproduced the bug are made later, if that one proves unreliable") {
   for (const int jobs : {2, 4, 8}) {
     const auto config = deployment_with(jobs);
-    // The first candidate reproduces the bug once, by chance, while the right one runs in parallel.
+    // The first candidate reproduces the bug by chance, once, while the right one runs at the same time.
     std::string first;
     Record runner([&](const Schedule& s, int run) {
       if (s.faults.size() != 1 || !fault_of(s, FaultKind::syscall)) return Answer{};
@@ -254,8 +259,8 @@ TEST_CASE("a diagnosis interrupted at any run resumes from its record and ends e
 }
 
 TEST_CASE("a schedule that reproduces too rarely is refined before other schedules are tried") {
-  // The crash of n1 at its time reproduces the bug in one of three runs; inside `compact` always. n3's crash is ranked
-  // equally and leads nowhere.
+  // If n1 crashes at its time, the bug occurs in one of three runs; if it crashes inside `compact`, always. The crash
+  // of n3 has the same rank and does not reproduce the bug.
   std::vector<Act> acts;
   for (int i = 0; i < 20; ++i) {
     acts.push_back({1.0 * i, "n3", fmt::format("idle{}", i % 7), "", ""});
@@ -291,7 +296,8 @@ TEST_CASE("a schedule that reproduces too rarely is refined before other schedul
 }
 
 TEST_CASE("an accepted schedule that sometimes misses is refined to one that does not depend on time") {
-  // A partition, then a crash while n1 catches up, which it does at slightly different times in each run.
+  // The bug needs a partition of n1 and then its crash while it catches up. When it does that differs a little from run
+  // to run.
   const std::vector<Act> production{{-1, "n1", "boot", "", ""},
                                     {1, "n1", "apply", "", ""},
                                     {8.2, "n1", "install", "", ""},
@@ -329,7 +335,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
     CHECK(with.level == 1);
     REQUIRE(with.found);
     CHECK(with.found->faults.size() == 2);
-    // Ten more, because its test missed: its rate is measured in separate runs.
+    // There are 10 runs more, because runs of its test missed, so that its rate is measured in runs of its own.
     CHECK(with.runs <= 2 + with.confirm_runs + with.rate_runs + 8 + 24 + 10);
   }
   SECTION("without the part 'surer' the first schedule stays") {
@@ -371,12 +377,13 @@ TEST_CASE("if no context makes an accepted schedule more reliable, the search fo
   }
   INFO(all / kSearches << " runs on average");
   CHECK(accepted >= 0.85 * kSearches);
-  // Includes the runs that measure a rate below the target, and those after a test that accepted in spite of misses.
+  // Also counted are runs that measure a rate below the target, and runs after a test that accepted the schedule
+  // although some runs missed.
   CHECK(all / kSearches <= 70);
 }
 
 TEST_CASE("a partition without a known time is injected when the deployment has started working") {
-  // The nodes need half a second to elect a leader; later, on a busier machine, two.
+  // To elect a leader, the nodes first need half a second. Later, because the machine is busier, they need two.
   Dump dump(false);
   dump.cut(2, 5, 1, {2, 3});
   Play play({}, [](const std::vector<Hit>& hits, int run) {
@@ -392,7 +399,7 @@ TEST_CASE("a fault with a fixed time that sometimes misses is tried at other tim
   Dump dump;
   dump.crashed(0.6, "n1");
   dump.ends(17);
-  bool later = true;  // whether the fault reproduces more reliably later in the workload
+  bool later = true;  // whether the fault reproduces the bug more reliably if it comes later in the workload
   Play play({}, [&](const std::vector<Hit>& hits, int run) {
     return hits.size() == 1 && hits[0].fault->node == "n1" && ((later && hits[0].t > 2) || run % 6 != 0);
   });
@@ -494,7 +501,7 @@ TEST_CASE("a bug with a rate of 60 % is found in nearly all seeded searches") {
     rates += d.tally.rate();
   }
   CHECK(found >= 59);
-  CHECK(rates / found >= 0.48);  // 80 % of the possible rate
+  CHECK(rates / found >= 0.48);  // this is 80 % of the rate that is possible
 }
 
 TEST_CASE("two failed calls that are needed together are found") {
@@ -536,7 +543,7 @@ TEST_CASE("of faults that are hours apart, those close in time are tried togethe
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
   CHECK(d.schedules == 1);
-  // All of them together also fit into the workload.
+  // A schedule with all four faults also fits into the time of the workload.
   bool all = false;
   for (const schedule::Schedule& s : d.plan.schedules) {
     if (s.faults.size() != 4) continue;
@@ -550,7 +557,7 @@ TEST_CASE("of faults that are hours apart, those close in time are tried togethe
 }
 
 TEST_CASE("faults later than the test's workload lasts are also tried closer together") {
-  const auto config = deployment();  // at most 60 s
+  const auto config = deployment();  // whose workload takes 60 s at most
   Dump dump;
   dump.crashed(5, "n1");
   dump.crashed(40, "n2");
@@ -592,7 +599,7 @@ TEST_CASE("a schedule that the deployment cannot run is skipped at level 1 too")
   Picky some;
   const Diagnosis d = diagnosis_of(config, calls_dump(), some);
   CHECK(d.target_reached);
-  // No fault can be armed: the machine is the cause, and the message says so.
+  // If the machine can arm no fault at all, the diagnosis fails, and its error is of ErrorKind::environment.
   Picky none;
   none.most_refused = 1'000;
   const Inputs inputs = inputs_of(config, {calls_dump()});
@@ -619,7 +626,7 @@ TEST_CASE("calls that runs may not make are armed as alternatives once a run fir
   for (int i = 0; i < 12; ++i)
     dump.scf(0.5 + i, "n1", "openat", EIO, fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i)));
   dump.ends(30);
-  // Fault-free runs make none of these calls, and with the fault only two of them are made: the bug needs the second.
+  // Runs without faults make none of these calls. With the fault, two of them are made, and the bug needs the second.
   const auto search = [&](bool window, Play& play) {
     play.acts_of = [](int run) {
       return run < 3 ? std::vector<Act>{}
@@ -644,7 +651,7 @@ TEST_CASE("calls that runs may not make are armed as alternatives once a run fir
   CHECK(quick.verdict == Verdict::reproduced);
   CHECK(quick.schedules < slow.schedules);
   CHECK(quick.schedules <= 12);
-  // The result contains only that fault.
+  // The schedule that was found contains only that fault.
   REQUIRE(quick.found);
   REQUIRE(quick.found->faults.size() == 1);
   CHECK(quick.found->faults[0].group.empty());
@@ -654,7 +661,8 @@ TEST_CASE("calls that runs may not make are armed as alternatives once a run fir
     if (!schedule.faults.empty() && schedule.faults[0].group == "window") most = std::max(most, schedule.faults.size());
   CHECK(most >= 2);
   CHECK(most <= 16);
-  // The other reachable one was tested once, alone; those that were withdrawn then are not listed as tested.
+  // The other call that was made was tested once, alone. Alternatives that were removed at that point are not listed as
+  // tested.
   for (const Tried& tried : quick.tried)
     if (tried.note.find("it was reached first of") != std::string::npos)
       fired_nothing += tried.schedule.faults.size() == 1 ? 0 : 1;

@@ -1,5 +1,5 @@
-// Unrelated events of a day in the window must not change the result: on whichever host they happened, however close
-// they are, however usual they are, and however many runs are inconclusive.
+// Unrelated events of a day in the window must not change what the search finds: whichever host they happened on,
+// however near and however usual they are, and however many runs are inconclusive.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -101,7 +101,7 @@ TEST_CASE("noise: the last fault of a day ranks before kills and pauses of earli
   const std::vector<const Candidate*> ranked = by_rank(plan);
   REQUIRE(ranked.size() >= 4);
   CHECK(ranked.front()->kind == FaultKind::partition);
-  CHECK(plan.candidates.front().kind != FaultKind::partition);  // not sorted by rank
+  CHECK(plan.candidates.front().kind != FaultKind::partition);  // plan.candidates is not sorted by rank
   for (std::size_t i = 0; i < ranked.size(); ++i) CHECK(ranked[i]->rank == static_cast<int>(i) + 1);
   CHECK(std::any_of(ranked.begin() + 1, ranked.end(), [](const Candidate* c) { return c->symptom; }));
 }
@@ -116,9 +116,10 @@ TEST_CASE("noise: a host whose window begins late is matched to its node by its 
   }
   for (const char* file : {"index", "stats"}) normal.sys(1, "n3", "openat", fmt::format("/run/n3/{}", file));
   auto profile = profile_of(normal, 2);
-  profile.functions.push_back({"n2", "give_up", "/srv/store", 0, 0, true});  // never entered, and only n2 has it
+  // nothing enters this function, and only n2 has it
+  profile.functions.push_back({"n2", "give_up", "/srv/store", 0, 0, true});
   Dump dump;
-  for (int i = 0; i < 3; ++i) {  // these hosts are healthy, and traced from the start
+  for (int i = 0; i < 3; ++i) {  // these three hosts are healthy, and were traced from their start
     const std::string host = fmt::format("store{}.example", i);
     for (const char* file : {"wal", "snapshot", "manifest", "lock"})
       dump.sys(1, host, "rename", fmt::format("/srv/{}", file));
@@ -149,7 +150,7 @@ TEST_CASE("noise: the leader is recognised by the direction of connections") {
     trace::Event& e = dump.sys(t, host, syscall, "");
     e.peer = dump.intern(peer);
   };
-  // All nodes serve clients and write a journal; n2 and n3 follow n1.
+  // All nodes serve clients and write a journal; n2 and n3 are followers of n1.
   Dump normal;
   for (const int i : {1, 2, 3}) {
     const std::string node = fmt::format("n{}", i);
@@ -160,7 +161,7 @@ TEST_CASE("noise: the leader is recognised by the direction of connections") {
     if (i > 1) call(normal, 1, "n1", "accept4", fmt::format("10.77.0.{}:40001", i));
   }
   const auto profile = profile_of(normal, 2);
-  // The window begins late: from both hosts it contains little more than a connection between them.
+  // The window begins late. Of both hosts, it contains little more than one connection between them.
   Dump dump(false);
   for (const char* host : {"alpha", "beta"}) {
     for (const char* path : {"journal", "data"}) dump.sys(1, host, "openat", fmt::format("/srv/{}/{}", host, path));
@@ -205,7 +206,7 @@ TEST_CASE("noise: a node that took over the leader's role is not a second leader
     if (mates) call(dump, 10, "gamma", "connect", "10.9.9.2:7000");
     dump.paused(22, 26, "alpha");
     dump.ends(30);
-    std::map<std::string, std::string> node_of;  // by host
+    std::map<std::string, std::string> node_of;  // by name of the host
     for (const std::string& note : plan_of(config, dump, profile).notes)
       for (const char* host : {"alpha", "beta", "gamma"})
         for (const char* node : {"n1", "n2", "n3"})
@@ -216,7 +217,7 @@ TEST_CASE("noise: a node that took over the leader's role is not a second leader
   CHECK(taken(true)["alpha"] == "n1");
   CHECK(taken(true)["beta"] != "n1");
   CHECK(taken(true)["gamma"] != taken(true)["beta"]);
-  CHECK(taken(false)["beta"] == "n1");  // it may belong to another cluster
+  CHECK(taken(false)["beta"] == "n1");  // nothing shows that beta belongs to the same cluster as alpha
 }
 
 TEST_CASE("noise: a set of many faults with inconclusive runs is not repeated but halved") {
@@ -311,7 +312,7 @@ TEST_CASE("noise: an occurrence number higher than a run reaches is tried last")
       first([](const schedule::Fault& fault) { return !fault.when.empty() && fault.when[0].count == 38; });
   const auto last = static_cast<std::ptrdiff_t>(play.made.size());
   CHECK(seventh < last);
-  CHECK(never < last);  // this context is met
+  CHECK(never < last);  // the schedule for the 38th rename is tried, too
   CHECK(seventh < never);
 }
 
@@ -320,7 +321,7 @@ TEST_CASE("noise: an old fault is not combined with every step of the last one")
   std::vector<Act> acts;
   Dump dump(false);
   dump.paused(-3 * kHour, -3 * kHour + 8, "n1");
-  for (int i = 0; i < 30; ++i)  // and many other events, so that it ended long before
+  for (int i = 0; i < 30; ++i)  // so many other events follow that the pause ended long before the last fault
     dump.scf(-2 * kHour + 200 * i, "n1", "access", ENOENT,
              fmt::format("/data/n1/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
   int number = 0;
@@ -377,10 +378,11 @@ TEST_CASE("noise: for a window that began late, the next occurrence is tried as 
       acts.push_back({1.2 + i, "n1", "", "pwrite64", "/run/n1/data.db", false});
     }
     for (int i = 1; i < 3; ++i)
-      dump.sys(1 + i, "n1", "ftruncate", "/run/n1/data.db");  // not the first one, which was overwritten
+      // the dump lacks the first one, because it was overwritten
+      dump.sys(1 + i, "n1", "ftruncate", "/run/n1/data.db");
     dump.crashed(3.05, "n1");
     dump.ends(20);
-    // Between the two writes of the third.
+    // The bug occurs if n1 crashes between the two writes after the third ftruncate.
     Play play(acts, [](const std::vector<Hit>& hits, int) { return hits.size() == 1 && hits[0].act == 8; });
     const Diagnosis d = diagnosis_of(config, dump, play);
     CHECK(d.target_reached);
@@ -401,10 +403,10 @@ TEST_CASE("noise: a recurring failure is tried with its nearest neighbour, once 
     dump.started(14 * kHour - 53, "n1");
     dump.scf(14 * kHour - 52, "n1", "openat", EACCES, "/data/n1/checkpoint.tmp");
     dump.exited(14 * kHour - 51.8, "n1", 1);
-    dump.cut(14 * kHour - 25, 14 * kHour - 15, 3, {1, 2});  // further from it than the crash is
+    dump.cut(14 * kHour - 25, 14 * kHour - 15, 3, {1, 2});  // at a greater distance from the failure than the crash
     for (int i = 0; i < late; ++i) dump.scf((18 + 3 * i) * kHour, "n1", "openat", EACCES, "/data/n1/checkpoint.tmp");
     dump.ends(24 * kHour);
-    std::vector<std::int64_t> times;  // of the schedules that kill n1 and fail the following open
+    std::vector<std::int64_t> times;  // the times in schedules that kill n1 and fail the open that follows
     for (const Schedule& schedule : plan_of(config, dump).schedules)
       if (schedule.faults.size() == 2 && schedule.faults[0].kind == FaultKind::crash &&
           schedule.faults[0].node == "n1" && schedule.faults[1].kind == FaultKind::syscall &&

@@ -1,4 +1,4 @@
-// Level 1: how the results of earlier runs choose the next schedules.
+// Level 1: how the results of runs determine which schedules come next.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -31,14 +31,14 @@ TEST_CASE("level 1: a call that is made only because of a partition is tried tog
   Inputs inputs = inputs_of(config, {dump});
   const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
   REQUIRE(d);
-  CHECK(alone > 0);  // the call was also tried alone
+  CHECK(alone > 0);  // a schedule with this call alone was also tried
   CHECK(d->target_reached);
   REQUIRE(d->found);
   CHECK(d->found->faults.size() == 2);
 }
 
 TEST_CASE("level 1: a call that failed right before one of several faults is tried together with it") {
-  // Among other events: a disk is full while n2 rewrites its table, and n2 is killed.
+  // The node n2 rewrites its table while the disk is full, and is then killed. There are many other events.
   std::vector<Act> acts;
   for (int i = 0; i < 12; ++i) acts.push_back({0.5 + i, "n2", "", "write", "/data/n2/table.tmp", false});
   Dump dump(false);

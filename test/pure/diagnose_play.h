@@ -1,5 +1,6 @@
-// A scripted cluster: what each node does, and when. Faults fire by the rules that apply to runs (conditions in order,
-// counts, `after`, groups); the bug is a rule over what fired where.
+// A cluster that follows a script of what each node does, and when. Faults fire by the rules that also apply to real
+// runs: conditions in their order, counts, `after`, groups. Whether the bug occurs is decided by a function, which gets
+// the faults that fired and where they did.
 #pragma once
 
 #include <set>
@@ -10,13 +11,13 @@
 namespace rose::diagnose::test {
 
 struct Act {
-  double t = 0;  // since the workload began; negative: at the start
+  double t = 0;  // seconds since the workload began; negative if the act is part of the start
   std::string node;
-  std::string function;  // an entered function, or
-  std::string syscall;   // a call made
+  std::string function;  // the function that is entered, or empty if the act is a call
+  std::string syscall;   // the system call that is made, or empty
   std::string path;
-  bool changes = true;       // the call shows in traces
-  std::uint64_t offset = 0;  // the offset in the function, which traces do not contain
+  bool changes = true;       // whether traces contain the call
+  std::uint64_t offset = 0;  // offset in the function; traces do not contain it
 };
 
 inline Act enters(double t, std::string node, std::string function) {
@@ -26,11 +27,11 @@ inline Act calls(double t, std::string node, std::string syscall, std::string pa
   return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
 }
 
-// The places in the nodes' code: the same on all nodes.
+// Places in the code of the nodes. All nodes have the same ones.
 class Code final : public CodeMap {
  public:
   std::map<std::string, std::vector<CodePlace>, std::less<>> functions;
-  std::vector<std::string> asked;  // "n1 store"
+  std::vector<std::string> asked;  // for example "n1 store"
 
   Result<std::vector<CodePlace>> places(std::string_view node, std::string_view function) override {
     asked.push_back(fmt::format("{} {}", node, function));
@@ -43,7 +44,7 @@ class Code final : public CodeMap {
 struct Hit {
   const schedule::Fault* fault = nullptr;
   double t = 0;
-  int act = -1;  // index of the act at which it fired; -1: at a time
+  int act = -1;  // index of the act at which the fault fired, or -1 if it fired at a time
 };
 
 class Play final : public Runner {
@@ -51,15 +52,15 @@ class Play final : public Runner {
   using Bug = std::function<bool(const std::vector<Hit>&, int run)>;
   Play(std::vector<Act> acts, Bug bug) : acts_(std::move(acts)), bug_(std::move(bug)) {}
 
-  // A different script in some runs.
+  // If set, gives the script of each run.
   std::function<std::vector<Act>(int run)> acts_of;
   bool traced = true;
-  std::function<void(const std::vector<Hit>&, Dump&)> also;  // what else a run's trace shows
+  std::function<void(const std::vector<Hit>&, Dump&)> also;  // adds to the trace of a run
   std::function<std::vector<std::string>(const std::vector<Hit>&)>
-      messages;                   // of the failure's messages, in a run's logs
-  std::set<std::string> unknown;  // functions that the test deployment does not have
+      messages;                   // messages of the failure that the run's logs contain
+  std::set<std::string> unknown;  // functions that no program of the test deployment has
   std::function<bool(const schedule::Schedule&)> unarmable;
-  std::function<bool(const std::vector<Hit>&)> dead;  // nodes failed too early for the oracle to decide
+  std::function<bool(const std::vector<Hit>&)> dead;  // whether nodes failed so early that the oracle cannot decide
   int runs = 0;
   std::vector<schedule::Schedule> made;
 
@@ -115,13 +116,13 @@ class Play final : public Runner {
   struct State {
     schedule::FaultOutcome outcome;
     bool open = false;
-    std::size_t met = 0;     // conditions
-    std::uint64_t seen = 0;  // matches of the current condition so far
-    double since = 0;        // when the previous condition was met
+    std::size_t met = 0;     // number of conditions that are met
+    std::uint64_t seen = 0;  // how often the current condition has matched
+    double since = 0;        // time at which the previous condition was met
   };
 
   static bool matches(const schedule::CallMatch& call, const Act& act) {
-    // If a call has two paths, the act has the second one, which the call creates.
+    // If the call is expected to have two paths, the act's path is the second one, which the call creates.
     const std::optional<std::string>& path = call.path2 ? call.path2 : call.path;
     return glob_match(call.syscall, act.syscall) && (!path || glob_match(*path, act.path));
   }
@@ -162,7 +163,7 @@ class Play final : public Runner {
     if (state.met == schedule_->faults[i].when.size()) arm(i, t, act);
   }
 
-  // Meets the conditions that become true by the passing of time up to `t`.
+  // Marks the conditions as met that become true because the time is now `t`.
   void time_passes(double t) {
     for (bool moved = true; moved;) {
       moved = false;
@@ -219,7 +220,7 @@ class Play final : public Runner {
   std::vector<Hit> hits_;
 };
 
-// The dump of such a script: what the nodes did until `until`.
+// Adds to the dump what the nodes do in such a script until the time `until`.
 inline void record(Dump& dump, const std::vector<Act>& acts, double until) {
   for (const Act& act : acts) {
     if (act.t > until) continue;

@@ -1,5 +1,5 @@
-// The search on evidence as in production: noise that does fire, old faults, many similar ones, and events that a run
-// itself causes. Also whether its statistics hold in searches with random results.
+// Searches on evidence as in production: noise that does fire, old faults, many similar faults, and events that every
+// run causes. Also checks that the statistics hold for searches with random results.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -18,7 +18,7 @@ using schedule::Schedule;
 
 namespace {
 
-// A call that changes nothing, so that no trace contains it.
+// A call that changes nothing, so that traces do not contain it.
 Act unseen(double t, std::string node, std::string syscall, std::string path) {
   return calls(t, std::move(node), std::move(syscall), std::move(path), false);
 }
@@ -27,12 +27,13 @@ struct NoisyCall {
   const char* syscall;
   int err;
 };
-// Failures that logs of healthy fleets contain; the last ones are less usual.
+// Failures that logs of healthy fleets contain. The last ones are less usual.
 constexpr NoisyCall kNoise[] = {{"openat", ENOENT}, {"mkdir", EEXIST},   {"unlink", ENOENT}, {"readlink", EINVAL},
                                 {"rename", ENOENT}, {"openat", EACCES},  {"access", ENOENT}, {"statx", ENOTDIR},
                                 {"openat", ELOOP},  {"fallocate", EBUSY}};
 
-// `kinds` of failed calls in the hours before the incident, on all nodes; every second of them is made here, too.
+// Adds failed calls of `kinds` different kinds, in the hours before the incident and on all nodes. Half of these calls
+// are made in the test deployment, too.
 void add_noise(Dump& dump, std::vector<Act>& acts, int kinds) {
   for (int i = 0; i < kinds; ++i) {
     const NoisyCall& call = kNoise[static_cast<std::size_t>(i) % std::size(kNoise)];
@@ -59,8 +60,9 @@ void add_old_faults(Dump& dump) {
   }
 }
 
-// A day before the incident: a thousand kinds of failures, some throughout the day, some in bursts, some once, every
-// fifth of them in a call that is also made here; thirty ends and pauses, thirty silences.
+// Adds the events of the day before the incident: a thousand kinds of failures, some during the whole day, some in
+// bursts, some only once; the call of every fifth kind is made in the test deployment, too. Also thirty ends and
+// pauses, and thirty silences.
 void add_day(Dump& dump, std::vector<Act>& acts, unsigned seed) {
   std::mt19937 random(seed);
   const auto day = [&] { return 5 - static_cast<double>(random() % 86'400); };
@@ -182,7 +184,7 @@ TEST_CASE("production: noise of a whole day adds at most three quarters to the n
       });
   std::sort(ratios.begin(), ratios.end());
   INFO("ratios " << fmt::format("{:.1f}", fmt::join(ratios, " ")));
-  // A clean search takes about 15 runs, most of them to confirm: five more are a third.
+  // Without noise, a search takes about 15 runs, most of which confirm the result. Five more are a third of that.
   CHECK(ratios[ratios.size() / 2] <= 1.75);
 }
 
@@ -237,13 +239,14 @@ TEST_CASE("few calls are failed one by one, many by ranges after the dump's own 
     });
     return std::tuple(d.level, d.schedules, ranges);
   };
-  // The sixth of eight calls: halving would take as many runs, and it is unknown whether failing several reproduces the
-  // bug.
+  // The bug needs the sixth of eight calls. Halving the range would take as many runs as testing the calls one by one,
+  // and it is unknown whether failing several of them reproduces the bug.
   const auto [few_level, few, few_ranges] = played(0.1, 8, 6, 6);
   CHECK(few_level == 2);
   CHECK(few <= 7);
   CHECK_FALSE(few_ranges);
-  // Any of the first five of 44 calls: the dump's second shape fails one of them, so no halving is needed.
+  // The bug needs any of the first five of 44 calls. The second shape of the dump's fault fails one of them, so that no
+  // range has to be halved.
   const auto [level, schedules, ranges] = played(8, 44, 1, 5);
   CHECK(level == 1);
   CHECK(schedules <= 3);
@@ -266,7 +269,7 @@ TEST_CASE("recurring silences of one pair are tried as a bad link, a single one 
       });
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
-    // The proposed schedules can be written and read back.
+    // The schedules must stay the same when they are written and read again.
     for (const Schedule& made : play.made) {
       const auto back = schedule::parse_schedule(schedule::to_toml(made), "made");
       INFO(schedule::to_toml(made));
@@ -287,7 +290,7 @@ TEST_CASE("recurring silences of one pair are tried as a bad link, a single one 
 
 TEST_CASE("handshakes between hosts reveal a clock skew, tried alone and with the other events") {
   const auto config = deployment();
-  // n1 communicates with n2 and n3; the clock of n2 is two hours ahead.
+  // n1 exchanges data with n2 and n3. The clock of n2 is two hours ahead.
   constexpr std::int64_t kTwoHours = 7200 * kSecond;
   const auto dumps = [&](std::int64_t off, bool crash) {
     std::vector<Dump> all(3);
@@ -337,7 +340,7 @@ TEST_CASE("handshakes between hosts reveal a clock skew, tried alone and with th
                                    [&](const std::vector<Hit>& hits, int) { return has_clock(hits) && killed(hits); });
   CHECK(both.target_reached);
   CHECK(both.schedules <= 6);
-  // Correct clocks, or nearly correct ones, are not candidates.
+  // A clock that is right, or nearly right, must not become a candidate.
   for (const std::int64_t off : {std::int64_t{0}, 300 * kMillisecond}) {
     Result<Plan> plan = make_plan(inputs_of(config, dumps(off, true)));
     REQUIRE(plan);
@@ -353,7 +356,7 @@ TEST_CASE("the seed orders only schedules of equal weight") {
     config.diagnose.levels = {1};
     Dump dump;
     std::vector<Act> acts;
-    // The third is an everyday error, and comes last whatever the seed.
+    // The third call's error is an everyday one, so it is tried last with any seed.
     for (int i = 0; i < 3; ++i) {
       const std::string node = fmt::format("n{}", i + 1);
       dump.scf(8, node, "openat", i == 2 ? ENOENT : EMFILE, fmt::format("/data/{}/file", node));
@@ -441,8 +444,8 @@ TEST_CASE("production: EINVAL of readlink, EEXIST of mkdir and the test's own fo
 TEST_CASE("production: a failure that always follows a start or an error is a consequence") {
   const auto config = deployment();
   Dump dump;
-  // Each start looks for existing files; n1 ends because its file table is full, and its handler loads message
-  // catalogues.
+  // Each start of n1 looks for files that exist. It ends because its file table is full, and its error handler then
+  // loads message catalogues.
   for (const double t : {2.0, 200.0, 500.0}) {
     dump.started(t, "n1");
     dump.scf(t + 0.3, "n1", "mkdir", EEXIST, "/data/n1/store");
@@ -455,7 +458,7 @@ TEST_CASE("production: a failure that always follows a start or an error is a co
     dump.scf(t + 0.03, "n1", "statx", ENOENT, "/data/n1/Handler.class");
   }
   dump.exited(498, "n1", 3);
-  // This failure follows an error once by chance, but also occurs without one.
+  // Once, this failure happens to follow an error. Because it also occurs without one, it is not a consequence.
   dump.scf(300.05, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.scf(400, "n1", "unlink", ENOENT, "/data/n1/lease");
   dump.ends(600);
@@ -475,7 +478,7 @@ TEST_CASE("production: a failure that always follows a start or an error is a co
   const Candidate* lease = candidate(plan, "unlink", "lease");
   REQUIRE(lease != nullptr);
   CHECK_FALSE(lease->symptom);
-  // A failure that occurs at every start does not explain an end.
+  // A failure that occurs at every start cannot explain an end.
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::crash && c.own_end) CHECK(c.why.find("store") == std::string::npos);
 }
@@ -501,7 +504,7 @@ TEST_CASE("production: hourly kills of a worker during a week are one candidate,
 
 TEST_CASE("production: process ends are compared with the profile by rate, whatever the window's length") {
   const auto config = deployment();
-  Dump normal;  // a run of 60 s restarts a worker twice
+  Dump normal;  // a run of 60 s, in which a worker is restarted twice
   normal.crashed(10, "n2", SIGTERM, 0);
   normal.crashed(40, "n2", SIGTERM, 0);
   const auto profile = profile_of(normal, 3, 60);
@@ -512,7 +515,7 @@ TEST_CASE("production: process ends are compared with the profile by rate, whate
   const Plan plan = plan_of(config, dump, profile);
   for (const Candidate& c : plan.candidates) CHECK(c.node == "n1");
   CHECK(discarded(plan, "profile contains") == 1200);
-  // Three times as often is not usual any more.
+  // Three times as many ends are no longer usual.
   Dump more;
   for (int i = 0; i < 3600; ++i) more.crashed(10.0 * i, "n2", SIGTERM, 0);
   more.ends(36'000);
@@ -521,7 +524,7 @@ TEST_CASE("production: process ends are compared with the profile by rate, whate
 
 TEST_CASE("production: twelve hosts with other names are matched to three nodes by their events") {
   const auto config = deployment();
-  // n1 serves clients, n2 and n3 replicate.
+  // n1 serves clients; n2 and n3 are replicas.
   Dump normal;
   for (const char* file : {"accept.log", "session", "routes", "limits", "queue"})
     normal.sys(1, "n1", "openat", fmt::format("/run/n1/{}", file));
@@ -551,7 +554,7 @@ TEST_CASE("production: twelve hosts with other names are matched to three nodes 
   const Candidate* fsync = candidate(plan, "fsync", "wal");
   REQUIRE(fsync != nullptr);
   CHECK(fsync->node != "n1");
-  // two failed hosts are mapped to two replicas as long as there are enough
+  // As long as there are enough replicas, two failed hosts are matched to two different ones.
   CHECK_FALSE(crashed.contains(fsync->node));
   CHECK(candidate(plan, "unlink", "file") == nullptr);
   const auto says = [&](std::string_view part) {
@@ -561,7 +564,7 @@ TEST_CASE("production: twelve hosts with other names are matched to three nodes 
   CHECK(says("'front-2.example' of the dump was matched to node 'n1'"));
   CHECK(says("% of its actions"));
   CHECK(says("'batch-1'"));
-  // Assignments of --map take precedence.
+  // Matches that the user gives with --map take precedence.
   Inputs inputs = inputs_of(config, {dump});
   inputs.profile = profile;
   inputs.host_to_node = {{"store3", "n1"}};
@@ -623,8 +626,9 @@ TEST_CASE("production: a host whose unit, pod or service has a node's name is th
            std::string::npos;
   }));
   CHECK(node_of({"ip-10-3-0-7=unit:n3.service", "ip-10-3-0-7=cluster:n1"}) == "n3");
-  CHECK(node_of({"ip-10-3-0-7=service:n2", "ip-10-3-0-8=service:n2"}).empty());  // replicas of one service
-  CHECK(node_of({"ip-10-3-0-7=unit:n2", "ip-10-3-0-7=unit:n3"}).empty());        // one node of several units
+  // two hosts with replicas of one service
+  CHECK(node_of({"ip-10-3-0-7=service:n2", "ip-10-3-0-8=service:n2"}).empty());
+  CHECK(node_of({"ip-10-3-0-7=unit:n2", "ip-10-3-0-7=unit:n3"}).empty());  // one host with the units of two nodes
   CHECK(node_of({"ip-10-3-0-7", "=pod:n2", "ip-10-3-0-7=pod", "ip-10-3-0-7=:n2", "ip-10-3-0-7=pod:"}).empty());
 }
 
@@ -679,7 +683,7 @@ TEST_CASE("production: a leader is distinguished from followers by events that i
   }
   auto profile = profile_of(normal, 2);
   for (const char* node : {"n1", "n2", "n3"})
-    profile.functions.push_back({node, "install", "/srv/store", 0, 0, true});  // never entered
+    profile.functions.push_back({node, "install", "/srv/store", 0, 0, true});  // no run enters this function
   Dump dump;
   for (const char* host : {"ba.example", "co.example", "du.example"}) {
     for (const char* file : {"wal", "snapshot", "manifest", "lock"})
@@ -709,11 +713,11 @@ struct Searches {
   double rates = 0;
   int reported = 0;
   int covered = 0;
-  std::vector<int> runs;  // from the first reproduction to the result
+  std::vector<int> runs;  // number of runs from the first one that reproduced the bug to the result
 };
 
-// Searches in which the right fault reproduces the bug at `rate`, whatever it waits for: each of its variants is an
-// independent random draw.
+// Makes `count` searches in which the right fault reproduces the bug at `rate`, whatever it waits for: each form of the
+// fault is like an independent random draw.
 Searches searches(double rate, int count) {
   auto config = deployment();
   config.diagnose.max_runs = 400;
@@ -750,19 +754,20 @@ Searches searches(double rate, int count) {
 TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
   struct Row {
     double rate;
-    double least, most;  // share of searches that accept
+    double least, most;  // limits for the share of searches that accept a schedule
   };
-  const int count = 100;  // the simulation below makes ten thousand
+  const int count = 100;  // the simulation below makes ten thousand searches
   for (const Row& row : {Row{0.6, 0, 0.1}, Row{0.8, 0.8, 1}, Row{0.9, 0.98, 1}}) {
     const Searches made = searches(row.rate, count);
     const double accepted = static_cast<double>(made.accepted) / count;
     const double mean = made.rates / made.reported;
-    const double noise = 3 * std::sqrt(0.09 / count);  // three standard errors at a tenth
+    const double noise = 3 * std::sqrt(0.09 / count);  // three standard errors of a share of a tenth
     INFO("true rate " << row.rate << ": accepted " << accepted << ", told " << mean << ", covered "
                       << static_cast<double>(made.covered) / made.reported);
     CHECK(accepted >= row.least - noise / 2);
     CHECK(accepted <= row.most + noise / 2);
-    // An accepted test is more likely to have been lucky: the documents state only this bound.
+    // A test that accepts a schedule was more likely lucky, so the mean is above the true rate. The documentation
+    // states only this bound for it.
     const double error = 0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * made.reported));
     CHECK(mean >= row.rate - error);
     CHECK(mean <= row.rate + 0.1 + error);
@@ -771,7 +776,7 @@ TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
   }
 }
 
-// The table of the documentation: pure_diagnose '[simulation]'.
+// Prints the table in the documentation. Run it with: pure_diagnose '[simulation]'.
 TEST_CASE("a simulation of ten thousand searches prints acceptance and coverage", "[.][simulation]") {
   fmt::print(
       "| true rate | accepted | mean rate told | interval covers | runs: median | of 95 % "

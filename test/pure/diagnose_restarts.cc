@@ -1,5 +1,5 @@
-// What follows a restart is its consequence: it occurs after a restart in the profile, or in a run with a planned
-// restart.
+// A failure that follows a restart is a consequence of it if it also follows a restart in the profile, or in a run with
+// a planned restart.
 #include <catch2/catch.hpp>
 
 #include "diagnose_world.h"
@@ -18,13 +18,13 @@ std::string file(int i) {
   return fmt::format("/srv/n1/part-{}/lock{}", std::string(1, static_cast<char>('a' + i % 26)), i < 26 ? "" : "s");
 }
 
-// What n1 fails to find at each restart, and what the others experience meanwhile.
+// The files that n1 does not find at each restart, and the failures that the other nodes have meanwhile.
 void recovers(Dump& dump, double t) {
   for (int i = 0; i < kFiles; ++i) dump.scf(t + 5 + 0.1 * i, "n1", "openat", ENXIO, file(i));
   dump.scf(t + 1, "n2", "sendto", EHOSTDOWN, "", "10.77.0.1:7000");
 }
 
-// n1 is killed and recovers, and a disk fails after that.
+// n1 is killed and recovers. After that, a disk fails.
 Dump incident() {
   Dump dump;
   dump.started(-2, "n1");
@@ -36,7 +36,7 @@ Dump incident() {
   return dump;
 }
 
-// A run in which the node is ended by rose, and starts again.
+// A run in which rose ends the node, which then starts again.
 trace::Trace restarted(const std::string& node, double t) {
   Dump dump;
   dump.started(-2, node);
@@ -73,7 +73,7 @@ TEST_CASE("a profile with a restart discards failures that follow from a restart
   REQUIRE(profile::learn_restart(profile.restarts, restarted("n1", 10), "n1"));
   const Plan plan = plan_of(config, incident(), profile);
   REQUIRE(failed_calls(plan) == 1);
-  CHECK(plan.candidates.size() == 2);  // the failed disk and the kill
+  CHECK(plan.candidates.size() == 2);  // they are the disk's failure and the kill
   CHECK(
       std::any_of(plan.candidates.begin(), plan.candidates.end(), [](const Candidate& c) { return c.error == "EIO"; }));
   CHECK(discarded(plan, "consequences of a restart") == kFiles + 1);
@@ -111,7 +111,7 @@ TEST_CASE("failures before the restart, or far more frequent than after one, are
   Dump often = incident();
   often.scf(20, "n1", "openat", ENXIO, file(1)).count = 100;
   CHECK(failed_calls(plan_of(config, often, profile)) == 2);
-  Dump without;  // without a restart, no failure follows from one
+  Dump without;  // in this run there is no restart, so no failure is a consequence of one
   without.scf(16, "n1", "openat", ENXIO, file(0));
   without.ends(40);
   CHECK(failed_calls(plan_of(config, without, profile)) == 1);

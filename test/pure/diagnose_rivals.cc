@@ -1,4 +1,5 @@
-// Certain and possible faults: which of them is reported, what else reproduces the bug, and what the user rules out.
+// Certain and merely possible faults: which of them is reported, which others also reproduce the bug, and which ones
+// the user rules out.
 #include <algorithm>
 #include <catch2/catch.hpp>
 
@@ -17,7 +18,7 @@ using schedule::Verdict;
 
 namespace {
 
-// n2 is killed. Long after that, n1 and n3 do not communicate until the dump is written.
+// n2 is killed. Long after that, n1 and n3 fall silent towards each other until the dump is written.
 Dump kill_and_silence() {
   Dump dump;
   dump.crashed(5, "n2", SIGKILL);
@@ -62,7 +63,7 @@ const Candidate& candidate(const Diagnosis& d, FaultKind kind) {
 }  // namespace
 
 TEST_CASE("a kill is not dropped in favour of an uncertain silence, which becomes its rival") {
-  // Any lasting partition loses answers, whatever really happened.
+  // Every partition that lasts loses answers, even if none happened in production.
   const Made made = diagnosed(kill_and_silence(), [](const Schedule& s) { return killed(s) || cut(s); });
   CHECK(is_certain(candidate(made.d, FaultKind::crash)));
   CHECK_FALSE(is_certain(candidate(made.d, FaultKind::partition)));
@@ -201,7 +202,7 @@ Diagnosis played(const Dump& dump, Play& play, std::set<std::string> without = {
 }  // namespace
 
 TEST_CASE("a pair whose faults missed alone is tried together before either is taken to level 2") {
-  const diagnose::OwnWeights own;  // the kill is a little likelier than the failed call
+  const diagnose::OwnWeights own;  // with these weights, the kill is slightly likelier than the failed call
   REQUIRE(diagnose::set_weights("resource-error = -0.7\nto-end = 0\nfirst-error = 0\n", "w.toml"));
   std::vector<Act> acts;
   for (const double t : {1.0, 3.0, 5.0, 7.0})

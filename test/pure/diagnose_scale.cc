@@ -1,4 +1,4 @@
-// Real dumps are large: a million events of 20 nodes, thousands of kinds of failures.
+// Dumps as large as real ones: a million events of 20 nodes, with thousands of kinds of failures.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,7 +26,7 @@ trace::Trace large_dump(std::size_t events) {
     nodes.push_back(trace.strings.intern(fmt::format("n{}", i)));
     ips.push_back(trace.strings.intern(fmt::format("10.77.0.{}", i)));
   }
-  // Many names, fewer patterns; several thousand distinct files.
+  // Many of these names have the same pattern, but there are also several hundred folders of different names.
   for (int i = 0; i < 20'000; ++i)
     paths.push_back(trace.strings.intern(fmt::format("/data/segments/segment-{}.log", i)));
   for (int i = 0; i < 700; ++i)
@@ -43,7 +43,7 @@ trace::Trace large_dump(std::size_t events) {
     e.ts_ns = kBase + static_cast<std::int64_t>(i) * 100'000;
     e.node = nodes[random() % nodes.size()];
     e.type = i % 10 == 9 ? trace::EventType::sys : trace::EventType::scf;
-    // Failures are not drawn independently: a file or peer always fails in the same way.
+    // The call and the error are determined by the file or peer, because a file or peer always fails in the same way.
     const std::size_t what = random() % (paths.size() + peers.size());
     e.syscall = static_cast<std::int16_t>(calls[what % std::size(calls)]);
     e.err =
@@ -70,8 +70,8 @@ trace::Trace large_dump(std::size_t events) {
   return trace;
 }
 
-// In CPU time, because other tests may be running. Planning takes about one second on any machine; an algorithm that
-// compares each pair of events takes hours.
+// A limit in CPU time, because other tests may run at the same time. Planning takes about one second on any machine,
+// but hours if each pair of events is compared.
 constexpr double kQuadratic = 60;
 
 double seconds_of(const std::function<void()>& work) {
@@ -84,7 +84,8 @@ double seconds_of(const std::function<void()>& work) {
 
 TEST_CASE("a large dump is planned in seconds") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-  const std::size_t events = 50'000;  // this number is for the counts; the time limit applies to a release build
+  // in this slow build only the counts are tested; the time limit is meant for a release build
+  const std::size_t events = 50'000;
 #else
   const std::size_t events = 1'000'000;
 #endif
@@ -118,8 +119,8 @@ TEST_CASE("a large dump is planned in seconds") {
 
 namespace {
 
-// Three hundred hosts with other names play five nodes: each behaves like its node, and sometimes fails, ends or falls
-// silent.
+// Three hundred hosts have the roles of five nodes, under other names. Each behaves like its node, and sometimes fails,
+// ends or falls silent.
 trace::Trace fleet_dump(std::size_t events, int hosts, profile::Profile& profile) {
   trace::Trace trace;
   std::mt19937_64 random(12);
@@ -153,7 +154,7 @@ trace::Trace fleet_dump(std::size_t events, int hosts, profile::Profile& profile
   for (std::size_t i = 0; i < events; ++i) {
     trace::Event& e = trace.events.emplace_back();
     const std::size_t host = random() % names.size();
-    e.ts_ns = kBase + static_cast<std::int64_t>(i) * 80'000'000;  // most of a day
+    e.ts_ns = kBase + static_cast<std::int64_t>(i) * 80'000'000;  // together, the events cover most of a day
     e.node = names[host];
     e.pid = e.tid = static_cast<std::int32_t>(host + 100);
     const std::uint64_t what = random() % 1000;
@@ -194,7 +195,8 @@ trace::Trace fleet_dump(std::size_t events, int hosts, profile::Profile& profile
 
 TEST_CASE("a million events of three hundred hosts are planned in seconds and half a gigabyte") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-  const std::size_t events = 20'000;  // this number is for the counts; the time limit applies to a release build
+  // in this slow build only the counts are tested; the time limit is meant for a release build
+  const std::size_t events = 20'000;
   const bool timed = false;
 #else
   const std::size_t events = 1'000'000;
@@ -214,7 +216,7 @@ TEST_CASE("a million events of three hundred hosts are planned in seconds and ha
   };
   int pipe_ends[2];
   REQUIRE(pipe(pipe_ends) == 0);
-  const pid_t child = fork();  // earlier tests have used memory, too
+  const pid_t child = fork();  // a process of its own, because earlier tests have used memory in this one
   REQUIRE(child >= 0);
   if (child == 0) {
     Planned planned;

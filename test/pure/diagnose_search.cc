@@ -1,4 +1,4 @@
-// The search on a scripted cluster: which schedules it runs, when it accepts a hit, when it stops.
+// The search on a scripted cluster: which schedules it runs, when a hit is accepted, and when the search ends.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -28,7 +28,7 @@ Diagnosis diagnosis_of(const config::Config& config, const Dump& dump, Cluster& 
   return *std::move(d);
 }
 
-// A partition of n1, recorded by all nodes; the bug needs n1 partitioned for at least 8 s.
+// n1 is partitioned, and all nodes record that. The bug occurs if n1 is partitioned for at least 8 s.
 Dump partition_dump() {
   Dump dump;
   dump.cut(5, 17, 1, {2, 3});
@@ -40,7 +40,7 @@ bool partitioned(const Schedule& s) {
   return f != nullptr && f->peers.empty() && f->duration_ns >= 8 * kSecond;
 }
 
-// Three failing calls, most surprising first: EIO on a, b, c.
+// Three calls fail, of which the most surprising one comes first: EIO on the files a, b and c.
 Dump calls_dump() {
   Dump dump;
   dump.scf(0.1, "n1", "openat", EIO, "/data/n1/aaa");
@@ -62,8 +62,8 @@ TEST_CASE("a partition is found at once and confirmed with as many runs as the t
   CHECK(d.level == 1);
   CHECK(d.schedules == 1);
   CHECK(d.confirm_runs == 3);
-  CHECK(d.rate_runs == 8);     // 8 of 8: hardly a schedule of 60 %
-  CHECK(d.control_runs == 2);  // 8 of 8 against 0 of 1 could be chance
+  CHECK(d.rate_runs == 8);     // 8 of 8 is hardly possible for a schedule with a rate of 60 %
+  CHECK(d.control_runs == 2);  // with only one control run, 8 of 8 against 0 of 1 could be chance
   CHECK(d.control_hits == 0);
   CHECK(d.runs == 1 + 1 + 3 + 8 + 1);
   CHECK(cluster.runs == d.runs);
@@ -75,7 +75,7 @@ TEST_CASE("a partition is found at once and confirmed with as many runs as the t
   REQUIRE(progress.size() == static_cast<std::size_t>(d.runs));
   CHECK(progress[0].doing.find("control") != std::string::npos);
   CHECK(progress[2].doing.find("confirming, run 1") != std::string::npos);
-  CHECK(progress.back().runs_left <= kMostAfterFirst);  // fewer than max_runs leaves
+  CHECK(progress.back().runs_left <= kMostAfterFirst);  // after a hit, fewer runs are left than max_runs permits
 }
 
 TEST_CASE("a found schedule is reported before it is minimised") {
@@ -92,18 +92,19 @@ TEST_CASE("a found schedule is reported before it is minimised") {
     }
     ++after;
     REQUIRE(p.found->found);
-    CHECK_FALSE(p.found->target_reached);  // this is not decided yet
+    CHECK_FALSE(p.found->target_reached);  // whether the target is reached is decided later
     CHECK(partitioned(*p.found->found));
-    CHECK_FALSE(p.found->found->faults.at(0).when.empty());  // in the form in which it was found
+    // the schedule is reported in the form in which it was found
+    CHECK_FALSE(p.found->found->faults.at(0).when.empty());
     CHECK(p.found->tally.reproduced == 3);
     CHECK(in_words(*p.found).find("3 of 3") != std::string::npos);
-    CHECK(p.runs_left <= kMostAfterFirst);  // fewer than max_runs leaves
+    CHECK(p.runs_left <= kMostAfterFirst);  // after a hit, fewer runs are left than max_runs permits
   });
   REQUIRE(d);
   CHECK(before == 1 + 1 + 3);
-  CHECK(after == d->simplify_runs + d->rate_runs + 1);  // and one more without faults
+  CHECK(after == d->simplify_runs + d->rate_runs + 1);  // one more run is made without faults
   CHECK(after > 0);
-  CHECK(d->found->faults.at(0).when.empty());  // the time is not needed
+  CHECK(d->found->faults.at(0).when.empty());  // the bug occurs without the fault's time, so it was removed
 }
 
 TEST_CASE("a search can end at the first reproduction or after confirmation") {
@@ -126,7 +127,7 @@ TEST_CASE("a search can end at the first reproduction or after confirmation") {
   if (inputs.stop_after == StopAfter::found) {
     CHECK(d->unconfirmed);
     CHECK_FALSE(d->target_reached);
-    CHECK(d->runs == 2);  // the control run, and the first schedule
+    CHECK(d->runs == 2);  // the control run, and a run of the first schedule
     CHECK(d->tally.conclusive() == 0);
     CHECK(d->remarks.rate.find("not measured") != std::string::npos);
   } else {
@@ -154,7 +155,7 @@ TEST_CASE("a fault without which the bug occurred is dropped, even if simplifica
   const auto config = deployment();
   Dump dump = partition_dump();
   dump.crashed(18, "n2");
-  // The crash fires in two runs of three; the bug needs the partition, or both.
+  // The crash fires in two of three runs. The bug needs either the partition alone or both faults.
   const bool needed = GENERATE(false, true);
   CAPTURE(needed);
   Cluster cluster([&](const Schedule& s, int run) {
@@ -162,7 +163,7 @@ TEST_CASE("a fault without which the bug occurred is dropped, even if simplifica
     Answer answer;
     const bool comes = crash != nullptr && run % 3 != 0;
     if (crash != nullptr && !comes) answer.unfired = {crash->id};
-    // The partition is not tested alone first, because both faults were observed.
+    // At first both faults are injected together, because both were observed.
     answer.oracle = hit_if(fault_of(s, FaultKind::partition) != nullptr && partitioned(s) && (!needed || comes));
     return answer;
   });
@@ -279,7 +280,7 @@ TEST_CASE("a schedule with a rate of 60 % is kept, and reported with its rate if
   Cluster cluster([&](const Schedule& s, int) {
     const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n1");
     const bool is_right = f != nullptr && f->call.syscall == "read";
-    // 3 of 5, in a fixed pattern.
+    // The bug occurs in 3 of 5 runs, in a fixed pattern.
     static constexpr bool kPattern[] = {true, true, false, true, false};
     return Answer{hit_if(is_right && kPattern[right++ % 5]), {}, {}};
   });
@@ -288,15 +289,16 @@ TEST_CASE("a schedule with a rate of 60 % is kept, and reported with its rate if
   CHECK_FALSE(d.target_reached);
   REQUIRE(d.found);
   CHECK(d.found->faults.at(0).call.path == "*/bbb");
-  CHECK(d.tally.conclusive() == 10);  // the reported rate is based on all its runs
+  CHECK(d.tally.conclusive() == 10);  // all runs of the schedule count for the rate
   CHECK(d.tally.rate() == Approx(0.6).margin(0.11));
-  // The result of its test is reported as well: of ten runs eight may reproduce it by chance.
+  // The result of the schedule's test is reported, too, because with such a rate 8 of 10 runs may reproduce the bug by
+  // chance.
   CHECK_THAT(d.reason,
              Catch::Contains("no schedule reached the target rate of 80 %") &&
                  Catch::Contains(fmt::format("in {} of {} confirming runs, and in {} of 10 runs", d.tested.reproduced,
                                              d.tested.conclusive(), d.tally.reproduced)));
   CHECK_FALSE(in_words(d).empty());
-  CHECK(d.schedules >= 3);  // it continued after the flaky one
+  CHECK(d.schedules >= 3);  // the search continued after the schedule that reproduces too rarely
   CHECK(d.level == 1);
 }
 
@@ -313,13 +315,13 @@ TEST_CASE("a better schedule that is found later replaces a flaky one") {
   CHECK(d.target_reached);
   CHECK(d.found->faults.at(0).node == "n2");
   CHECK(d.tally.rate() == 1.0);
-  CHECK(d.schedules <= 12);  // the flaky one was refined first
+  CHECK(d.schedules <= 12);  // the schedule that reproduces too rarely was refined before others were tried
 }
 
 TEST_CASE("a fault that never fires ends its branch") {
   auto config = deployment();
   Dump dump;
-  dump.scf(8, "n1", "write", ENOSPC, "/data/n1/wal");  // several shapes of it exist
+  dump.scf(8, "n1", "write", ENOSPC, "/data/n1/wal");  // this fault has several shapes
   dump.scf(9, "n2", "openat", EIO, "/data/n2/ccc");
   dump.ends(30);
   std::set<std::string> with_write;
@@ -336,7 +338,8 @@ TEST_CASE("a fault that never fires ends its branch") {
   CHECK_FALSE(d.target_reached);
   CHECK_FALSE(d.found);
   CHECK(d.verdict == Verdict::not_reproduced);
-  // Timed, earlier and untimed; the call is never made, so it is not combined with others, and no schedule is repeated.
+  // The fault is tried at its time, earlier, and without a time. Its call is never made, so that it is not combined
+  // with others, and none of its schedules is repeated.
   CHECK(with_write.size() <= 6);
   int tries = 0;
   for (const std::string& made : cluster.made) tries += with_write.contains(made) ? 1 : 0;
@@ -349,7 +352,8 @@ TEST_CASE("if a call came before its fault was armed, the fault is armed earlier
   dump.scf(10, "n1", "read", EIO, "/data/n1/snapshot");
   dump.ends(30);
   Cluster cluster([&](const Schedule& s, int) {
-    // Here the call comes after six seconds; failing it at the start does not reproduce the bug.
+    // In the test deployment the call comes after six seconds. If it is already failed at the start, the bug does not
+    // occur.
     Answer answer;
     const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n1");
     if (f == nullptr) return answer;
@@ -385,7 +389,7 @@ TEST_CASE("a first fault that is not reached rules out all schedules that wait f
   int with_pause = 0;
   for (const Tried& tried : d.tried) with_pause += fault_of(tried.schedule, FaultKind::pause) != nullptr ? 1 : 0;
   CHECK(with_pause == 1);
-  CHECK(d.verdict == Verdict::not_reproduced);  // the crashes alone were judged
+  CHECK(d.verdict == Verdict::not_reproduced);  // only the crashes alone count for the verdict
 }
 
 TEST_CASE("a run with an unknown oracle answer is repeated once and does not count") {
@@ -472,14 +476,14 @@ TEST_CASE("promising schedules that missed are repeated after all first trials")
   Cluster cluster([&](const Schedule& s, int) {
     if (!partitioned(s)) return Answer{};
     if (s.faults.size() > 1) return Answer{};
-    return Answer{hit_if(++of_partition > 1), {}, {}};  // the first run of the schedule misses
+    return Answer{hit_if(++of_partition > 1), {}, {}};  // the first run of the schedule must miss
   });
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
   REQUIRE(d.found);
   CHECK(d.found->faults.size() == 1);
   CHECK(d.schedules > 1);
-  // Each schedule is listed only once among the tested ones.
+  // Each tested schedule is listed once.
   std::set<std::string> seen;
   for (const Tried& tried : d.tried) CHECK(seen.insert(schedule::fingerprint(tried.schedule)).second);
 }
@@ -487,7 +491,7 @@ TEST_CASE("promising schedules that missed are repeated after all first trials")
 TEST_CASE("schedules whose runs showed the dump's symptoms are repeated before others") {
   const auto config = deployment();
   Dump dump = calls_dump();
-  dump.crashed(0.9, "n2", SIGABRT);  // follows ccc
+  dump.crashed(0.9, "n2", SIGABRT);  // n2 aborts after its call on the file ccc failed
   Cluster cluster([&](const Schedule& s, int) {
     Answer answer;
     const schedule::Fault* f = fault_of(s, FaultKind::syscall, "n2");
@@ -500,7 +504,7 @@ TEST_CASE("schedules whose runs showed the dump's symptoms are repeated before o
   });
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK_FALSE(d.found);
-  std::vector<std::string> again;  // schedules that were run twice, in order of the second run
+  std::vector<std::string> again;  // schedules that ran twice, in the order of their second runs
   std::set<std::string> seen;
   for (const std::string& made : cluster.made)
     if (!seen.insert(made).second) again.push_back(made);
@@ -512,7 +516,7 @@ TEST_CASE("schedules whose runs showed the dump's symptoms are repeated before o
 TEST_CASE("a schedule that consists of a symptom alone is reported as such") {
   const auto config = deployment();
   Dump dump = calls_dump();
-  dump.crashed(0.9, "n2", SIGABRT);  // follows ccc
+  dump.crashed(0.9, "n2", SIGABRT);  // n2 aborts after its call on the file ccc failed
   const auto found_by = [&](FaultKind kind) {
     Cluster cluster([&](const Schedule& s, int) {
       return Answer{hit_if(s.faults.size() == 1 && fault_of(s, kind, "n2") != nullptr), {}, {}};
@@ -575,7 +579,7 @@ TEST_CASE("a search that used up its runs lists the trials that it would make ne
                                       [&](const Tried& tried) { return of(d, tried.schedule) == d.tried.end(); });
   REQUIRE(first_new != longer.tried.end());
   CHECK(schedule::fingerprint(first_new->schedule) == schedule::fingerprint(d.next[0].schedule));
-  // The list of next trials is empty when the bug was found.
+  // If the bug was found, there is nothing to try next.
   config.diagnose.max_runs = 300;
   Cluster found(
       [](const Schedule& s, int) { return Answer{hit_if(fault_of(s, FaultKind::syscall, "n1") != nullptr), {}, {}}; });
@@ -587,7 +591,7 @@ TEST_CASE("confirmation stops as soon as the target cannot be reached any more")
   int tries = 0;
   Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(!s.faults.empty() && ++tries == 1), {}, {}}; });
   auto one = deployment();
-  one.diagnose.max_runs = 1 + 1 + 3;  // control, the hit, three misses
+  one.diagnose.max_runs = 1 + 1 + 3;  // a control run, the hit, and three misses
   const Diagnosis d = diagnosis_of(one, partition_dump(), cluster);
   CHECK_FALSE(d.target_reached);
   CHECK(d.tally.not_reproduced == 3);
@@ -602,7 +606,7 @@ TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
   dump.ends(30);
   SECTION("only the crash of n1 at its time is needed") {
     Cluster cluster([](const Schedule& s, int) {
-      // 12 s after the workload began, whatever it waits for.
+      // True if n1 crashes 12 s after the workload began, whatever the fault waits for.
       const schedule::Fault* f = fault_of(s, FaultKind::crash, "n1");
       std::int64_t t = 0;
       for (const schedule::Fault* at = f; at != nullptr;) {
@@ -619,11 +623,11 @@ TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
     CHECK(d.found->faults[0].after.empty());
     CHECK(d.found->faults[0].when.at(0).elapsed_ns == 12 * kSecond);
     CHECK(d.schedules == 1);
-    CHECK(d.tally.reproduced == 8);  // its own runs, not those of the larger schedule
+    CHECK(d.tally.reproduced == 8);  // only runs of the smaller schedule count
     CHECK(in_words(d).find("2 other faults") != std::string::npos);
   }
   SECTION("all faults are needed") {
-    // Each of them in the original order, at the original times.
+    // The bug needs each fault, in the original order and at the original times.
     Cluster cluster([&](const Schedule& s, int) {
       return Answer{hit_if(s.faults.size() == 3 && s.faults[0].duration_ns == 5 * kSecond &&
                            !s.faults[0].when.empty() && !s.faults[1].when.empty() && !s.faults[2].when.empty()),
@@ -634,7 +638,8 @@ TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
     CHECK(d.found->faults[1].after == std::vector<std::string>{"pause-n2"});
-    // Three faults, three attempts each because of chance, then half and three quarters of the pause.
+    // Each of three faults is left out three times, because single results may be chance. Then, half and three quarters
+    // of the pause are tried.
     CHECK(d.simplify_runs <= 3 * 2 + 3 + 2);
   }
   SECTION("a smaller schedule that is flaky is rejected") {
@@ -678,7 +683,7 @@ TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
       const schedule::Fault* f = fault_of(s, FaultKind::pause, "n2");
       return Answer{hit_if(f != nullptr && f->duration_ns >= 2 * kSecond && !f->when.empty()), {}, {}};
     });
-    cluster.seconds = 2;  // for longer runs, fewer are spent on this
+    cluster.seconds = 2;  // if runs take longer, fewer of them are spent on this
     const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     CHECK(d.found->faults.at(0).duration_ns == 3 * kSecond);
@@ -744,7 +749,7 @@ TEST_CASE("if the workload's start is unknown, the first fault is tried at sever
     const schedule::Fault* f = fault_of(s, FaultKind::crash, "n1");
     return Answer{hit_if(f != nullptr && f->when.at(0).elapsed_ns >= 8 * kSecond), {}, {}};
   });
-  cluster.seconds = 20;  // the control run shows how long the workload takes
+  cluster.seconds = 20;  // the control run shows that the workload takes 20 s
   const Diagnosis d = diagnosis_of(config, dump, cluster);
   CHECK(d.target_reached);
   CHECK(d.schedules == 3);
@@ -769,7 +774,7 @@ TEST_CASE("an interrupted diagnosis reports its results so far") {
     cluster.fails_at = when;
     const Inputs inputs = inputs_of(config, {partition_dump()});
     const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
-    if (when < 4) {  // nothing is found before the interruption
+    if (when < 4) {  // nothing is found before the fourth run
       REQUIRE_FALSE(d);
       CHECK(d.error().kind == ErrorKind::cancelled);
       continue;
@@ -782,7 +787,7 @@ TEST_CASE("an interrupted diagnosis reports its results so far") {
     CHECK(partitioned(*d->found));
     CHECK(d->tally.reproduced == 3);
   }
-  // The tried schedules, if nothing reproduced the bug.
+  // If no run reproduced the bug, the tried schedules are reported.
   Cluster cluster([](const Schedule&, int) { return Answer{}; });
   cluster.fails_at = 4;
   const Result<Diagnosis> d = diagnose::diagnose(inputs_of(config, {calls_dump()}), cluster, {});
@@ -796,7 +801,8 @@ TEST_CASE("an interrupted diagnosis reports its results so far") {
 
 TEST_CASE("a diagnosis interrupted during minimisation reports its current schedule") {
   const auto config = deployment();
-  // The schedule of each run is known, so any run that simplifies or measures the rate can be interrupted.
+  // The schedules of all runs are recorded, so that the diagnosis can be interrupted at each run that simplifies or
+  // measures the rate.
   std::vector<Schedule> runs;
   const auto diagnosed = [&](std::optional<int> fails_at) {
     runs.clear();
@@ -819,12 +825,12 @@ TEST_CASE("a diagnosis interrupted during minimisation reports its current sched
     INFO(when);
     const Diagnosis d = diagnosed(when);
     CHECK(d.interrupted);
-    CHECK_FALSE(d.target_reached);  // that is decided last
+    CHECK_FALSE(d.target_reached);  // whether the target is reached is decided last
     CHECK(d.verdict == Verdict::reproduced);
     REQUIRE(d.found);
     const std::string known = schedule::fingerprint(*d.found);
     reported.insert(known);
-    // The reported rate is that of the reported schedule's own runs.
+    // The rate that is reported must be based on runs of the schedule that is reported.
     const auto own =
         std::count_if(runs.begin(), runs.end(), [&](const Schedule& s) { return schedule::fingerprint(s) == known; });
     CHECK(own > 0);
@@ -839,7 +845,7 @@ TEST_CASE("a schedule that passes screening but fails the deciding test is rejec
   int hits = 0;
   Cluster cluster([&](const Schedule& s, int) {
     return Answer{hit_if(partitioned(s) && hits++ < 4), {}, {}};
-  });  // found, and 3 of 3
+  });  // one hit to find it, and 3 of 3 to confirm it
   Inputs inputs = inputs_of(config, {partition_dump()});
   inputs.simplify = false;
   inputs.without = {"surer"};
@@ -907,7 +913,7 @@ TEST_CASE("the search continues for a fault that ends the node which ended itsel
   dump.scf(8, "n1", "rename", EACCES, "/data/n1/zones");
   dump.exited(10, "n1", 1);
   dump.ends(20);
-  // n1 ends itself only if its third rename fails; n2's write shows another failure.
+  // The bug: n1 ends by itself, but only if its third rename fails. The failed write of n2 shows another failure.
   const auto the_one = [](const Schedule& s) {
     const Fault* rename = fault_of(s, FaultKind::syscall, "n1");
     return rename != nullptr && rename->call.syscall == "rename" && rename->count <= 3 &&
@@ -963,7 +969,7 @@ TEST_CASE("levels that are not requested are not run, and requested ones add no 
   for (const Tried& tried : first.tried) CHECK(tried.level < 2);
   for (const std::string& note : first.plan.notes) CHECK(note.find("level") == std::string::npos);
 
-  // Level 3 continues from what level 2 reached.
+  // Level 3 must start from the result of level 2.
   config.diagnose.levels = {3};
   Cluster third([](const Schedule&, int) { return Answer{}; });
   const Diagnosis none = diagnosis_of(config, calls_dump(), third);
@@ -1006,7 +1012,7 @@ TEST_CASE("a partition that stopped no packet does not count as a miss and is tr
     Answer answer;
     if (!partitioned(s)) return answer;
     const schedule::Fault& cut = *fault_of(s, FaultKind::partition, "n1");
-    // By then the test deployment has written all its messages.
+    // So late, the fault cannot have an effect, because the nodes no longer send anything.
     if (!cut.when.empty() && cut.when[0].elapsed_ns > 3 * kSecond) {
       ++idle;
       answer.idle.push_back(cut.id);
@@ -1017,7 +1023,7 @@ TEST_CASE("a partition that stopped no packet does not count as a miss and is tr
   });
   const Diagnosis d = diagnosis_of(config, partition_dump(), cluster);
   CHECK(idle > 0);
-  CHECK(d.control_runs >= idle + 1);  // equivalent to runs without faults
+  CHECK(d.control_runs >= idle + 1);  // a run whose fault had no effect counts as one without faults
   CHECK(d.target_reached);
   REQUIRE(d.found);
   CHECK(partitioned(*d.found));
@@ -1061,7 +1067,7 @@ TEST_CASE("everyday errors are tried only after unusual calls were tried in all 
   CHECK(plan.schedules[1].faults.at(0).call.syscall == "write");
   CHECK(plan.schedules[1].faults.at(0).when.empty());
   CHECK(plan.schedules[2].faults.at(0).call.syscall == "write");
-  CHECK(plan.schedules[2].faults.at(0).times == -1);  // no evidence shows that there was space again
+  CHECK(plan.schedules[2].faults.at(0).times == -1);  // nothing in the dump shows that the disk had space again later
   CHECK(plan.schedules[3].faults.at(0).call.syscall == "openat");
 }
 
@@ -1071,7 +1077,7 @@ TEST_CASE("narrowing down keeps the part that shows this failure, not the one th
     CAPTURE(part_shows_it);
     Dump dump;
     dump.started(0, "n1");
-    dump.exited(10, "n1", 1);  // which no fault of the schedule causes
+    dump.exited(10, "n1", 1);  // no fault of the schedule causes this end
     dump.ends(20);
     const Inputs inputs = inputs_of(config, {dump});
     Diagnosis d;

@@ -1,4 +1,4 @@
-// A found schedule is simplified step by step, as long as it still reproduces the bug.
+// A schedule that was found is simplified step by step, as long as the simpler one still reproduces the bug.
 #include <catch2/catch.hpp>
 
 #include "diagnose/simplify.h"
@@ -43,7 +43,7 @@ Fault fault(const std::string& id, FaultKind kind, const std::string& node, std:
   return f;
 }
 
-// Runs the simplifier against a rule, and counts the requested schedules.
+// Runs the simplifier, with `rule` in place of runs, and counts the schedules that it requests.
 struct Simplified {
   Schedule schedule;
   std::vector<std::string> changes;
@@ -59,7 +59,7 @@ Simplified simplify(const Schedule& schedule, const std::function<bool(const Sch
     REQUIRE(result.asked.size() < 200);
     result.asked.push_back(idea->what);
     INFO(idea->what);
-    // Every proposal can be written and read back.
+    // Every proposed schedule must stay the same when it is written and read again.
     const auto back = schedule::parse_schedule(schedule::to_toml(idea->schedule), "idea.toml");
     REQUIRE(back);
     CHECK(schedule::fingerprint(*back) == schedule::fingerprint(idea->schedule));
@@ -90,7 +90,7 @@ TEST_CASE("many faults are dropped at once, and the remaining ones keep their to
   REQUIRE(r.schedule.faults.size() == 1);
   CHECK(r.schedule.faults[0].id == "f9");
   CHECK(r.schedule.faults[0].when.size() == 1);
-  CHECK(r.asked.size() <= 12);  // one at a time it would be 16 and more
+  CHECK(r.asked.size() <= 12);  // if the faults were left out one by one, at least 16 schedules would be needed
 }
 
 TEST_CASE("faults that never fired are dropped first") {
@@ -138,7 +138,7 @@ TEST_CASE("durations are halved as long as the bug reproduces, and keep a margin
   s.faults = {fault("cut", FaultKind::partition, "n1", {elapsed(5)})};
   SECTION("the shortest duration is enough") {
     const Simplified r = simplify(s, [](const Schedule& t) { return !t.faults[0].when.empty(); });
-    CHECK(r.schedule.faults[0].duration_ns == 3 * kSecond);  // shortening it further gives no information
+    CHECK(r.schedule.faults[0].duration_ns == 3 * kSecond);  // a shorter duration would give no information
     CHECK(r.changes == std::vector<std::string>{"cut lasts 3s instead of 12s"});
   }
   SECTION("five seconds are needed, so six are too few on a slower machine") {

@@ -1,4 +1,4 @@
-// The data that each stage of extraction passes to the next.
+// What each stage of the extraction passes to the next one.
 #include <catch2/catch.hpp>
 
 #include "diagnose/extract/network.h"
@@ -27,7 +27,7 @@ TEST_CASE("facts are all events but calls, by time, with starts of main processe
   const auto nodes = NodeMap::make(inputs);
   REQUIRE(nodes);
   const Facts facts = read_facts({inputs, *nodes, 60 * kSecond});
-  CHECK(facts.times.begin == at(2));  // when the silence began
+  CHECK(facts.times.begin == at(2));  // the time at which the silence began
   CHECK(facts.times.end == at(20));
   CHECK(facts.times.at(at(3)) == "3s after the workload began");
   CHECK(facts.failures == 4);
@@ -48,7 +48,7 @@ TEST_CASE("a cause explains failures while it lasts, and several causes explain 
     event.ts_ns = at(t);
     return event;
   };
-  // In no particular order.
+  // The causes are given in no particular order.
   const Causes ends({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
                      {CauseKind::killed, 1, {}, at(10), at(12), "the crash of n2"}},
                     {0, 1, 2});
@@ -58,8 +58,9 @@ TEST_CASE("a cause explains failures while it lasts, and several causes explain 
   REQUIRE(cause != nullptr);
   CHECK(cause->words == "the crash of n2");
   CHECK(ends.explaining(failed(11), 0, 2, true) == nullptr);
-  CHECK(ends.explaining(failed(11), 0, NodeMap::kNone, false) == cause);  // it is not known which peer it called
-  CHECK(ends.explaining(failed(16), 0, 1, true) == cause);                // connections fail a little longer
+  CHECK(ends.explaining(failed(11), 0, NodeMap::kNone, false) == cause);  // which peer the call was for is unknown
+  // shortly after a restart, failed connections are still explained
+  CHECK(ends.explaining(failed(16), 0, 1, true) == cause);
   CHECK(ends.explaining(failed(18), 0, 1, true) == nullptr);
   CHECK(ends.explaining(failed(1000), 0, 2, true) != nullptr);
   CHECK(ends.while_ending(failed(11), 1));
@@ -72,7 +73,7 @@ TEST_CASE("a cause explains failures while it lasts, and several causes explain 
   CHECK(all.explaining(failed(22), 1, 0, true)->words == "the cut of n1");
   CHECK(all.explaining(failed(22), 2, 0, true) == nullptr);
 
-  // n3 uses the network of n2: that address may refer to either.
+  // n3 uses the network of n2, so the address may be that of either.
   const Causes shared({{CauseKind::killed, 2, {}, at(30), kNever, "the crash of n3"},
                        {CauseKind::partition, 1, {0}, at(20), at(25), "the cut of n2"}},
                       {0, 1, 1});
@@ -120,7 +121,8 @@ TEST_CASE("a node that sends packets after its end is taken as running again") {
   const Processes processes = extract_processes(given, facts, Programs(given));
   REQUIRE(processes.causes.size() == 1);
   CHECK(processes.causes[0].end == kNever);
-  CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));  // half-way between crash and silence
+  // the middle between the crash and the silence
+  CHECK(end_by_signs_of_life(processes.causes, given, facts)[0].end == at(15));
 }
 
 TEST_CASE("a process weighs little if the test deployment does not run its program") {
@@ -142,7 +144,7 @@ TEST_CASE("a process weighs little if the test deployment does not run its progr
   killed(5, 50);
   killed(5.1, 41);
   killed(9, 51);
-  killed(12, 52);  // started before the dump
+  killed(12, 52);  // this process was started before the dump begins
   dump.scf(3, "n1", "write", EIO, "/data/wal").pid = 51;
   dump.scf(8.5, "n1", "write", EIO, "/data/wal").pid = 51;
   dump.ends(40);
@@ -170,7 +172,7 @@ TEST_CASE("fault ids are short and unique") {
   CHECK(ids.next("cut-n1") == "cut-n1-2");
   CHECK(ids.next(std::string(80, 'x')).size() == 56);
   CHECK(ids.next(std::string(80, 'x')) == std::string(56, 'x') + "-2");
-  // One node's name equals another's with a number.
+  // The name of one node is the same as that of another one with a number.
   CHECK(ids.next("crash-n1") == "crash-n1");
   CHECK(ids.next("crash-n1") == "crash-n1-2");
   CHECK(ids.next("crash-n1-2") == "crash-n1-2-2");

@@ -1,4 +1,4 @@
-// A node that ended itself for no reason that the dump shows: what it used last is suspected.
+// If a node ended by itself and nothing in the dump explains why, what it used last is suspected.
 #include <catch2/catch.hpp>
 
 #include "diagnose/survey.h"
@@ -13,7 +13,7 @@ using schedule::Schedule;
 
 namespace {
 
-// n1 appends to its journal and exits; a short write left no failed call.
+// n1 appends to its journal and exits. The cause, a short write, is not a failed call.
 Dump exits() {
   Dump dump;
   dump.started(-2, "n1");
@@ -48,7 +48,7 @@ TEST_CASE("the disk, files, descriptors, memory and peer of an unexplained exit 
     CHECK(of(plan, FaultKind::syscall, "ENOSPC", path) != nullptr);
     CHECK(of(plan, FaultKind::syscall, "EIO", path) != nullptr);
   }
-  CHECK(of(plan, FaultKind::syscall, "ENOSPC", "*/old") == nullptr);  // not the last
+  CHECK(of(plan, FaultKind::syscall, "ENOSPC", "*/old") == nullptr);  // n1 used other files after this one
   CHECK(std::any_of(plan.candidates.begin(), plan.candidates.end(),
                     [](const Candidate& c) { return c.fault.effect == schedule::Effect::bytes; }));
   CHECK(of(plan, FaultKind::descriptors) != nullptr);
@@ -99,7 +99,7 @@ TEST_CASE("the full disk behind an unexplained exit is found, and calls that the
       if (is_counter(fault) || fault.kind != FaultKind::syscall) continue;
       CHECK(fault.call.path != "*/index");
     }
-  // If memory cannot be limited, no such fault is tried.
+  // On a machine that cannot limit memory, no such fault is tried.
   CHECK(std::none_of(never.made.begin(), never.made.end(),
                      [](const Schedule& s) { return fault_of(s, FaultKind::memory) != nullptr; }));
 }

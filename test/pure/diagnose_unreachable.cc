@@ -1,4 +1,4 @@
-// Partitions without a silence in the trace: calls to the other nodes that fail as unreachable.
+// Partitions that caused no silence in the trace. They show in calls to the other nodes, which fail as unreachable.
 #include <catch2/catch.hpp>
 
 #include <cerrno>
@@ -20,7 +20,7 @@ std::vector<const Candidate*> cuts(const Plan& plan) {
   return found;
 }
 
-// n`node` cannot send to `peers` in this period, and logs that ten times per second.
+// The node with this number cannot send to `peers` in this period, and logs ten times per second that it cannot.
 void unreachable(Dump& dump, double from, double to, int node, const std::vector<int>& peers, int err = ENETUNREACH,
                  const char* call = "sendto") {
   const int times = static_cast<int>((to - from) * 10 + 0.5);
@@ -78,7 +78,8 @@ TEST_CASE("unreachable: one pair is a partition if both sides report it or there
   CHECK(plan_with(2, {{1, 2}}, EHOSTUNREACH, "connect") == 1);
   CHECK(plan_with(2, {{1, 2}}, ETIMEDOUT, "connect") == 0);
   CHECK(plan_with(2, {{1, 2}, {2, 1}}, ETIMEDOUT, "connect") == 1);
-  CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);  // the program's own timeout
+  // this error is caused by a timeout of the program itself
+  CHECK(plan_with(3, {{1, 2}, {1, 3}}, ETIMEDOUT, "recvfrom") == 0);
 }
 
 TEST_CASE("unreachable: connects in progress that the other node never accepts are a partition") {
@@ -155,7 +156,7 @@ TEST_CASE("unreachable: reset connections give only an uncertain partition and e
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::syscall) CHECK_FALSE(c.symptom);
 
-  Dump few;  // as when a single client disconnects
+  Dump few;  // failures as few as when a single client disconnects
   few.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.2:7000");
   few.scf(2, "n1", "recvfrom", ECONNRESET, {}, "10.77.0.3:7000");
   CHECK(cuts(plan_of(config, few)).empty());
@@ -165,7 +166,7 @@ TEST_CASE("unreachable: calls that fail with EPERM are an outbound partition") {
   const auto config = deployment();
   Dump dump;
   unreachable(dump, 2, 6, 2, {1, 3}, EPERM);
-  dump.scf(1, "n1", "openat", ENOENT, "/x/y");  // all have tracers
+  dump.scf(1, "n1", "openat", ENOENT, "/x/y");  // shows that all nodes were traced
   dump.scf(1, "n3", "openat", ENOENT, "/x/y");
   dump.ends(20);
   const Plan plan = plan_of(config, dump);
@@ -190,7 +191,7 @@ TEST_CASE("unreachable: failures that a crash, a planned stop or the profile exp
   CHECK(cuts(plan_of(config, dump)).size() == 1);
   CHECK(cuts(plan_of(config, dump, profile_of(dump))).empty());
 
-  Dump reached;  // n1 reached the others the whole time
+  Dump reached;  // in this dump, n1 reached the other nodes all the time
   for (const int peer : {2, 3}) {
     const std::string address = fmt::format("10.77.0.{}:7000", peer);
     reached.scf(1 + 6 * peer, "n1", "connect", ENETUNREACH, {}, address);
@@ -241,7 +242,8 @@ TEST_CASE("unreachable: connecting a datagram socket is no sign of reachability;
         named.fd = 33;
         dump.scf(4.001 + 2 * i, "n1", "sendmmsg", EPERM, {}, to).fd = datagrams ? 33 : 34;
       }
-    dump.sys(9, "n2", "connect", "").peer = dump.intern("10.77.0.1:7000");  // possibly also for a datagram socket
+    // such a connect may also be one of a datagram socket, so it does not show that n1 answered
+    dump.sys(9, "n2", "connect", "").peer = dump.intern("10.77.0.1:7000");
     dump.ends(19);
     const Plan plan = plan_of(config, dump);
     CHECK((cuts(plan).size() == 1) == datagrams);

@@ -1,4 +1,4 @@
-// Warnings, before runs are spent, that they will be useless, and what to do about it. And how schedules are
+// Before runs are spent, a warning says that they will be useless and what can be done. Also tests how schedules are
 // distinguished while they are tried.
 #include <catch2/catch.hpp>
 
@@ -47,12 +47,12 @@ TEST_CASE("faults after the end of the workload are reported before the first ru
   CHECK(warns(late.warnings, kLate, kGoOn));
   CHECK(late.warnings[0].find("crash of n1 at 17s") != std::string::npos);
   CHECK(plan_of(config, killed_at(6), with_workload(7 * kSecond, 6 * kSecond)).warnings.empty());
-  // For a production without such a workload, nothing is known.
+  // If production had no workload whose end is known, the warning is not given.
   Dump unknown(false);
   unknown.crashed(17, "n1");
   unknown.ends(40);
   CHECK(plan_of(config, unknown, with_workload(7 * kSecond, 6 * kSecond)).warnings.empty());
-  // Once a run has shown how long it takes, that duration is used.
+  // Once a run has shown how long the workload takes, that duration decides.
   Inputs inputs = inputs_of(config, {killed_at(17)});
   inputs.profile = with_workload(7 * kSecond, 6 * kSecond);
   const auto plan = make_plan(inputs, 30 * kSecond);
@@ -105,7 +105,7 @@ TEST_CASE("calls and functions of the dump that the survey lacks are reported be
     REQUIRE(d);
     CHECK(runs <= 1);
     CHECK(warns(warned, "pwrite64(*/journal) on n2", "extend the workload"));
-    // What n1 does after a fault of its own may follow from that.
+    // If n1 has a fault of its own, what n1 does later may be a consequence, so nothing is warned of.
     CHECK(warns(warned, "compactLog of n1", "extend the workload") == !own);
   }
 }

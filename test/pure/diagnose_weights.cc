@@ -1,4 +1,4 @@
-// Weights read from a file, rules that are switched off, and the text form of a candidate.
+// Weights that are read from a file, rules that are switched off, and candidates as text.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ double value_of(std::string_view name) {
   return -1;
 }
 
-// Without peers, a partition is from all other nodes.
+// The nodes that the fault affects. A partition without peers separates its node from all others.
 std::set<std::string> touched_by(const schedule::Fault& fault) {
   if (fault.peers.empty()) return {"n1", "n2", "n3"};
   std::set<std::string> nodes(fault.peers.begin(), fault.peers.end());

@@ -1,5 +1,5 @@
-// A scripted world for the search: dumps built by hand, a deployment, and a cluster whose bug is a
-// rule over the schedule. No root, no processes, no clock.
+// A world for the search that needs neither root nor processes nor a clock: dumps made by hand, a deployment, and a
+// cluster on which a function of the schedule decides whether the bug occurs.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,12 +19,13 @@
 
 namespace rose::diagnose::test {
 
-inline constexpr double kHour = 3600;                             // seconds
-inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;  // when the workload began, unless stated otherwise
+inline constexpr double kHour = 3600;  // in seconds
+// time at which the workload begins, unless stated otherwise
+inline constexpr std::int64_t kBase = 1'763'755'200'000'000'000;
 
 inline std::int64_t at(double seconds) { return kBase + static_cast<std::int64_t>(seconds * 1e9); }
 
-// A dump under construction; seconds count from kBase.
+// A dump that is being made. Its times are in seconds since kBase.
 class Dump {
  public:
   explicit Dump(bool knows_workload = true) {
@@ -53,7 +54,7 @@ class Dump {
     e.type = trace::EventType::sys;
     return e;
   }
-  // [from, to], as recorded by the tracer of `dst`.
+  // A silence from `from` to `to`, recorded by the tracer of `node`.
   trace::Event& silence(double from, double to, std::string_view node, std::string_view src, std::string_view dst) {
     trace::Event& e = event(to, trace::EventType::nd, node);
     e.src = trace_.strings.intern(src);
@@ -93,7 +94,8 @@ class Dump {
     e.pid = 41;
     return e;
   }
-  // All directions between `node` and each of `peers`, seen by every node.
+  // Adds the silences of both directions between `node` and each of `peers`. Every node sees those of what it should
+  // receive.
   void cut(double from, double to, int node, const std::vector<int>& peers) {
     for (const int peer : peers) {
       silence(from, to, fmt::format("n{}", node), fmt::format("10.77.0.{}", peer), fmt::format("10.77.0.{}", node));
@@ -115,7 +117,7 @@ class Dump {
   trace::Trace trace_;
 };
 
-// n1, n2, ... at 10.77.0.1, 10.77.0.2, ...; a workload of at most 60 s.
+// The nodes n1, n2, ... with the addresses 10.77.0.1, 10.77.0.2, ..., and a workload that takes at most 60 s.
 inline config::Config deployment(int nodes = 3) {
   config::Config config;
   config.name = "test";
@@ -147,7 +149,7 @@ inline Plan plan_of(const config::Config& config, const Dump& dump, std::optiona
   return *std::move(plan);
 }
 
-// The profile of one fault-free run.
+// The profile learnt from one run without faults.
 inline profile::Profile profile_of(const Dump& dump, int runs = 1, double seconds = 10) {
   profile::Profile profile;
   for (int i = 0; i < runs; ++i) {
@@ -172,14 +174,14 @@ inline std::uint64_t discarded(const Plan& plan, std::string_view part) {
   return total;
 }
 
-// The outcome of a schedule on the scripted cluster.
+// What a run on the scripted cluster is to result in.
 struct Answer {
   schedule::OracleAnswer oracle = schedule::OracleAnswer::miss;
-  std::vector<std::string> unfired;  // ids of faults that do not fire
+  std::vector<std::string> unfired;  // ids of the faults that do not fire
   trace::Trace trace;
   std::string note = "scripted";
-  std::string doubt{};              // why the run is inconclusive
-  std::vector<std::string> idle{};  // ids of faults that fire without effect
+  std::string doubt{};              // why the run is inconclusive; empty if it is not
+  std::vector<std::string> idle{};  // ids of the faults that fire but have no effect
 };
 
 class Cluster final : public Runner {
@@ -212,9 +214,9 @@ class Cluster final : public Runner {
 
   int runs = 0;
   double seconds = 20;
-  std::function<std::int64_t(const schedule::Schedule&)> workload_of;  // when it ends, relative to its start
+  std::function<std::int64_t(const schedule::Schedule&)> workload_of;  // when the workload ends, in ns since its start
   std::optional<int> fails_at;
-  std::vector<std::string> made;  // fingerprints, in order
+  std::vector<std::string> made;  // fingerprints of the schedules that were run, in their order
 
  private:
   Rule rule_;
@@ -224,7 +226,7 @@ inline schedule::OracleAnswer hit_if(bool hit) {
   return hit ? schedule::OracleAnswer::hit : schedule::OracleAnswer::miss;
 }
 
-// The first fault of the kind on the node; nullptr when the schedule has none.
+// The schedule's first fault of this kind on this node, or nullptr.
 inline const schedule::Fault* fault_of(const schedule::Schedule& schedule, schedule::FaultKind kind,
                                        std::string_view node = {}) {
   for (const schedule::Fault& fault : schedule.faults)

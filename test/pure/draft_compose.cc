@@ -1,4 +1,4 @@
-// YAML, Compose files and containers' descriptions: read within limits, and drafted as nodes.
+// YAML, Compose files and descriptions of containers are read within limits, and drafted as nodes.
 #include <catch2/catch.hpp>
 
 #include "base/yaml.h"
@@ -132,7 +132,7 @@ services:
   REQUIRE(taken);
   taken->profiles = {"all"};
   taken->from_environment = {{"TAG", "7"}, {"DB_PASSWORD", "hunter2-hunter2"}};
-  // The image's own check would read the file.
+  // The health check that the image defines would read the file.
   const Drafted services = draft_services(*taken, {"compose.yaml"});
   const Draft draft =
       write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
@@ -266,7 +266,7 @@ TEST_CASE("known systems get a readiness check by their protocol, not only an op
   CHECK(has(services.nodes[0].ready, "exec \\\"$ROSE_CONTAINER_kv\\\" sh -c 'ETCDCTL_API=3 etcdctl"));
   CHECK(has(services.nodes[0].ready, ":2379 endpoint health"));
   CHECK(has(services.nodes[1].ready, "http://${ip}:9000/minio/health/ready"));
-  CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");  // its health port is not open
+  CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");  // the port of its health check is not open
   CHECK(services.nodes[3].ready == "{ tcp = 1, timeout = \"120s\" }");
 }
 

@@ -1,4 +1,4 @@
-// From observed processes to a rose.toml: addresses, folders, names, and that the configuration reader takes every
+// How observed processes become a rose.toml: addresses, folders, names. The configuration reader must accept every
 // draft.
 #include <catch2/catch.hpp>
 
@@ -147,7 +147,7 @@ TEST_CASE("Redis processes with titles: the replica is recognised by its connect
   CHECK(draft.questions.size() == 2);
   CHECK(draft.questions[0].blocking);
   CHECK_FALSE(draft.questions[1].blocking);
-  // The line numbers in it refer to lines with questions.
+  // Line numbers in the draft must refer to the lines that contain questions.
   Texts lines = {""};
   for (const char c : draft.text) {
     if (c == '\n') lines.emplace_back();
@@ -215,7 +215,7 @@ TEST_CASE("written folders move into the run, those not on the command line are 
   CHECK(holds(draft.text, "setpriv --reuid nobody --regid $(id -g nobody) --init-groups mkdir -p kv/n1"));
   CHECK(holds(draft.text, "\"/var/spool/kv\""));
   CHECK(holds(draft.text, "exec setpriv --reuid nobody"));
-  // rose knows the user, although the command changes to it by itself.
+  // rose knows the user, although the program itself changes to it.
   CHECK(holds(draft.text, "\nuser    = \"nobody\"\nbegins_as_root = true"));
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("a folder shared by many programs is never covered or moved") {
   const NodeDraft node = one(seen);
   const auto text = fmt::format("{}", fmt::join(node.command, " "));
   CHECK(holds(text, "--data-dir /tmp"));
-  CHECK(holds(text, " /tmp/kv.db --"));  // the file, but not its folder
+  CHECK(holds(text, " /tmp/kv.db --"));  // the file is given, but not its folder
   REQUIRE_FALSE(node.doubts.empty());
   CHECK(holds(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
 }
@@ -328,10 +328,10 @@ TEST_CASE("unusual command lines give questions or valid TOML") {
     INFO(argv.back().substr(0, 40));
     Seen seen = program(argv, {{"0.0.0.0", 7001}});
     (void)drafted({seen});
-    // Its folder is covered by a mount, and `binary` names its program.
+    // The program's folder is covered by a mount, so `binary` must refer to the program.
     seen.written = {"/var/lib/kv/x"};
     (void)drafted({seen});
-    // It was started by a script.
+    // In this case, the process was started by a script.
     seen.program = seen.main;
     (void)drafted({seen});
   }
@@ -390,11 +390,12 @@ TEST_CASE("a node runs in an overlay of its working folder, and in the foregroun
   INFO(script);
   CHECK(holds(script, "\nlay_over 1 /srv/app\n"));
   CHECK(holds(script, "upperdir=$layers/changes"));
-  // Root creates files only where no other user may enter, and mounts only on folders that it has entered.
+  // As root, the script may create files only where no other user may enter, and mount only on a folder that it has
+  // entered.
   CHECK(holds(script, "over=$ROSE_RUN_DIR/$ROSE_NODE.over\nmkdir -p -m 700 \"$over\"; cd \"$over\"\n"));
   CHECK(holds(script, "\n  put \"$over/empty/$i\" \"$1\"; shift\n"));
   CHECK(holds(script, "\nat /srv/app\nexec setpriv --reuid web"));
-  // The folder that it writes to is covered, but not the folder with its program.
+  // The folder that the program writes to is covered, but not the one with the program.
   CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app") == 0);
   CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app/app.db") == 1);
   (void)drafted({app});

@@ -1,4 +1,4 @@
-// The sources of drafts: command lines as words, secrets in them, systemd units, kernel tables.
+// Where drafts come from: command lines as words, secrets in them, systemd units, tables of the kernel.
 #include <catch2/catch.hpp>
 
 #include "draft/net_tables.h"
@@ -16,7 +16,7 @@ TEST_CASE("a command line is split into words, a process title is one word") {
   CHECK(read_command_line("kv\0--id\0\0x\0"s).words == Texts{"kv", "--id", "", "x"});
   CHECK_FALSE(read_command_line("kv\0--id\0"s).title);
   CHECK(read_command_line("").words.empty());
-  // Redis overwrites its arguments with its address, followed by NULs.
+  // Redis overwrites its arguments with its address and NULs.
   const CommandLine title = read_command_line("redis-server *:7401\0\0\0\0"s);
   CHECK(title.title);
   CHECK(title.words == Texts{"redis-server *:7401"});
@@ -149,7 +149,7 @@ TEST_CASE("the kernel's socket and address tables are parsed") {
                        socket));
   CHECK(socket.address == "::1");
   CHECK(socket.port == 80);
-  // IPv4 traffic to an IPv6 socket.
+  // The second line is IPv4 traffic to an IPv6 socket.
   REQUIRE(
       read_socket_line("   1: 0000000000000000FFFF00000100007F:0050 00000000000000000000000000000000:0000 0A "
                        "00000000:00000000 00:00000000 00000000 0 0 12 1",

@@ -1,5 +1,5 @@
-// Speculative runs with simulated workers: time passes only while one works. The search must be the same with any
-// number of workers, and end sooner with more of them.
+// Speculative runs, with simulated workers. Time passes only while a worker works. The search must be the same with any
+// number of workers, and must end sooner if there are more.
 #include "engine/ahead.h"
 
 #include <catch2/catch.hpp>
@@ -17,10 +17,11 @@ namespace {
 class PlayedCrew final : public engine::Crew {
  public:
   explicit PlayedCrew(int workers) : workers_(workers) {}
-  double now = 0;                                                                 // seconds of the played clock
-  std::function<double(int id)> takes = [](int id) { return 20 + id * 7 % 11; };  // some are quick
-  std::vector<std::string> order;                                                 // in which schedules were begun
-  std::vector<double> began;                                                      // when each of them was
+  double now = 0;  // seconds on the simulated clock
+  // how many seconds a worker's run takes
+  std::function<double(int id)> takes = [](int id) { return 20 + id * 7 % 11; };
+  std::vector<std::string> order;  // schedules in the order in which they were started
+  std::vector<double> began;       // times at which each of them was started
 
   [[nodiscard]] int workers() const override { return workers_; }
   std::set<int> plan(const std::vector<engine::Job>& jobs) override {
@@ -58,8 +59,8 @@ class PlayedCrew final : public engine::Crew {
   std::priority_queue<std::pair<double, int>, std::vector<std::pair<double, int>>, std::greater<>> running_;
 };
 
-// The script decides when a run is requested, by the number of earlier runs of the schedule, whichever worker made
-// them.
+// Makes the runs of a search. Their results are determined by the script, from the number of earlier runs of the same
+// schedule, whichever worker made those.
 class AheadRunner final : public Runner {
  public:
   AheadRunner(Play& play, PlayedCrew& crew) : ahead(crew), play_(play) {}
@@ -85,7 +86,7 @@ class AheadRunner final : public Runner {
     }
     return results;
   }
-  bool in_order = true;  // runs of each schedule arrived in the order in which they were started
+  bool in_order = true;  // whether the runs of each schedule arrived in the order in which they were started
 
  private:
   Play& play_;
@@ -93,16 +94,17 @@ class AheadRunner final : public Runner {
 };
 
 struct SearchRecord {
-  std::string search;  // all that was tried, in its order
-  // schedules in the order in which the search requested them, and in which workers started them
+  std::string search;  // everything that was tried, in its order
+  // schedules in the order in which the search requested them, and in the order in which workers started them
   std::vector<std::string> asked, begun;
   std::vector<double> began;
   double seconds = 0;
   int made = 0, used = 0;
-  double own_ms = 0;  // this machine's own time per run
+  double own_ms = 0;  // how much time this machine spent per run
 };
 
-// Twelve calls of each of eight kinds fail in production; the ninth of the last kind is the bug, in nine of ten runs.
+// Twelve calls of each of eight kinds fail in production. The bug occurs in nine of ten runs in which the ninth call of
+// the last kind fails.
 SearchRecord search_with(int workers) {
   config::Config config = deployment(3);
   config.diagnose.levels = {1, 2};
@@ -177,7 +179,7 @@ TEST_CASE("runs made ahead: with four workers the first four runs of a search al
   const SearchRecord record = search_with(4);
   REQUIRE(record.begun.size() > 4);
   REQUIRE(record.asked.size() > 4);
-  // The run without faults, the survey, and the first tests.
+  // The first ones are the run without faults, the survey, and the first tests.
   for (std::size_t i = 0; i < 4; ++i) {
     INFO(i);
     CHECK(record.begun[i] == record.asked[i]);
@@ -217,14 +219,14 @@ TEST_CASE("runs made ahead: runs no longer expected are not started, requested o
   engine::Ahead ahead(crew);
   const schedule::Schedule a = named("a"), b = named("b"), c = named("c"), d = named("d");
   ahead.expect({b, c});
-  REQUIRE(ahead.make({&a}));  // meanwhile the worker has started b
+  REQUIRE(ahead.make({&a}));  // while this run was made, the worker has started b
   ahead.expect({c});
   REQUIRE(ahead.make({&d}));
   REQUIRE(crew.order.size() >= 3);
   CHECK(crew.order[0] == schedule::to_toml(a));
   CHECK(crew.order[1] == schedule::to_toml(b));
   CHECK(crew.order[2] == schedule::to_toml(d));
-  REQUIRE(ahead.make({&b}));  // that run already exists
+  REQUIRE(ahead.make({&b}));  // b has been run already, so no further run is started
   CHECK(std::count(crew.order.begin(), crew.order.end(), schedule::to_toml(b)) == 1);
 }
 

@@ -1,5 +1,5 @@
-// Data that is sent between diagnosis and workers: folders, runs, messages, command lines. Data from hostile senders is
-// refused with an error, and nothing is written outside the folder.
+// What diagnosis and workers send to each other: folders, runs, messages, command lines. If the sender is hostile, the
+// data is refused with an error, and nothing is written outside the folder.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -47,7 +47,7 @@ Json entry(const char* path, const char* digest = "ba7816bf8f01cfea414140de5dae2
   return json;
 }
 
-// As parsed from JSON: numbers that are not negative are unsigned.
+// Parses the JSON first, as for a received message. This makes numbers that are not negative unsigned.
 Result<Tree> received(const Json& list) { return tree_from(Json::parse(list.dump())); }
 
 Message of(std::string_view type) {
@@ -136,7 +136,7 @@ TEST_CASE("messages: a message with any changed bit is refused") {
     CAPTURE(bit / 8, bit % 8);
     CHECK_FALSE(arrives(damaged));
   }
-  // And a message without a digest.
+  // A message without a digest is refused, too.
   const std::string header = R"({"type":"alive"})";
   std::string plain = "ROSE" + std::string(1, static_cast<char>(header.size())) + std::string(7, '\0') + header + "\n";
   CHECK_FALSE(arrives(plain));
@@ -148,7 +148,7 @@ TEST_CASE("messages: a payload that the type does not allow is refused before it
     message.payload = "x";
     std::string bytes = to_bytes(message);
     bytes[8] = 0;
-    bytes[11] = 0x1f;  // announces half a gigabyte
+    bytes[11] = 0x1f;  // the length is then half a gigabyte
     bytes.resize(bytes.size() - 2);
     Inbox inbox;
     inbox.add(bytes);
@@ -215,7 +215,7 @@ TEST_CASE("a folder transfer refuses hostile file lists") {
     CHECK_FALSE(received(Json::array({entry(path)})));
   }
   CHECK_FALSE(received(Json::array({entry("a"), entry("a")})));
-  CHECK_FALSE(received(Json::array({entry("a"), entry("a/b")})));  // a is a file
+  CHECK_FALSE(received(Json::array({entry("a"), entry("a/b")})));  // `a` is a file, so it cannot contain `b`
   CHECK(received(Json::array({entry("a", nullptr), entry("a/b")})));
   CHECK_FALSE(received(Json::array({entry("a", "../../etc/passwd")})));
   CHECK_FALSE(received(Json::array({Json{{"path", "a"}, {"mode", -1}}, entry("b")})));
@@ -239,7 +239,7 @@ TEST_CASE("a folder transfer refuses a changed file and one that was not request
   TreeBuilder builder(to.path, received(Json::array({entry("a"), entry("b", sha256("xyz").c_str())})).value());
   CHECK_FALSE(builder.piece(sha256("other"), "other"));
   REQUIRE(builder.piece(abc, "a"));
-  CHECK_FALSE(builder.piece(sha256("xyz"), "xyz"));  // refused until the first file is complete
+  CHECK_FALSE(builder.piece(sha256("xyz"), "xyz"));  // refused, because the first file is not complete yet
 }
 
 TEST_CASE("a run is transferred with its record, trace, files and log write times") {
@@ -250,7 +250,7 @@ TEST_CASE("a run is transferred with its record, trace, files and log write time
   node.logs = {"server.log", "etc/passwd"};
   config.nodes.push_back(node);
   fs::create_directories(there / "n1/data");
-  // A node may replace its logs by links to files that only rose may read.
+  // A node may replace its logs with links to files that only rose may read.
   fs::create_symlink("/etc/passwd", there / "n1/server.log");
   fs::create_symlink("/etc", there / "n1/etc");
   REQUIRE(write_file(there / "n1/stdout.log", "one\ntwo\n"));
@@ -310,7 +310,7 @@ TEST_CASE("a run is transferred with its record, trace, files and log write time
   CHECK(check_run(*pack_run(run, schedule, config, there.path, Keep::all, code, growth), print));
   CHECK_FALSE(check_run(*pack_run(run, schedule, config, there.path, Keep::all, code, growth), "another"));
 
-  // Hostile messages.
+  // Messages as a hostile sender could write them.
   const Result<Message> good = pack_run(run, schedule, config, there.path, Keep::all, code, growth);
   REQUIRE(good);
   const auto refused = [&](const std::function<void(Message&)>& change) {

@@ -1,4 +1,4 @@
-// The differences between runs, as opposed to noise.
+// How the differences between runs are told apart from noise.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ using script::Case;
 
 namespace {
 
-// The work that every run does: it receives a request and writes its result.
+// The work of every run: it receives a request and writes its result.
 script::Run usual(int number) {
   script::Run run(number);
   run.enters(10, "start").enters(100, "request").does(101, "openat", "/data/log").enters(102, "store");
@@ -53,7 +53,7 @@ TEST_CASE("steps that only failing runs make after the fault are reported", "[ex
 }
 
 TEST_CASE("steps before the fault that all runs make are not differences", "[explain]") {
-  // The fault comes at another time in each run; correct runs are cut at the same step.
+  // In each run the fault comes at another time. Correct runs are cut at the same step as failing ones.
   Case one;
   for (int i = 0; i < 4; ++i) {
     const int at = 100 + 150 * i;
@@ -201,7 +201,8 @@ TEST_CASE("functions that were detached are not reported as missing", "[explain]
 
 TEST_CASE("a step that only failing runs make is reported even if it is so frequent that it was detached",
           "[explain]") {
-  // correct runs in which it is detached before the fault and no longer visible after it
+  // In all correct runs, the step is detached; in the first `unseen` ones before the fault, so that it cannot be seen
+  // after it.
   const auto with = [](int unseen) {
     Case one;
     for (int i = 0; i < 5; ++i) {
@@ -256,7 +257,7 @@ TEST_CASE("a run with too many events keeps infrequent functions and late events
 }
 
 TEST_CASE("nothing is found in pairs of groups that do not differ", "[explain]") {
-  // Twenty pairs of sets of equal runs; some with things that occur by chance, alone or together.
+  // Makes twenty pairs of equal sets of runs. In some of them, things occur by chance, alone or together.
   std::mt19937 chance(7);
   const auto coin = [&](double p) { return std::uniform_real_distribution<>(0, 1)(chance) < p; };
   for (int pair = 0; pair < 20; ++pair) {
@@ -318,7 +319,7 @@ TEST_CASE("a step of one failing run is not reported beside a step of all failin
 }
 
 TEST_CASE("if noise could explain the difference, more runs are requested and settle it", "[explain]") {
-  // Ten things that every other run does, each in a pattern of its own.
+  // Ten things, each of which occurs in every second run, in a pattern of its own.
   const auto noisy = [](script::Run run, int number) {
     for (int thing = 0; thing < 10; ++thing)
       if (((number * 2654435761U) >> (8 + thing)) & 1U) run.enters(200 + thing, "thing" + std::to_string(thing), 7);
@@ -337,7 +338,7 @@ TEST_CASE("if noise could explain the difference, more runs are requested and se
   CHECK(few.explain().verdict == explain::Verdict::nothing_found);
   CHECK_FALSE(explain::needs_more_runs(many.input));
   CHECK(reports(many.explain(), "enters give_up"));
-  // Equal runs without any difference need no further runs.
+  // If the runs are equal and have no differences, no further runs are needed.
   for (int i = 0; i < 5; ++i) {
     quiet.add(Group::failing, usual(2 * i).faulted(103));
     quiet.add(Group::sound, usual(2 * i + 1));
@@ -369,7 +370,7 @@ TEST_CASE("one outlier hides nothing if there are enough other runs", "[explain]
     CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "hand_out"; }));
     CHECK(std::none_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; }));
   }
-  // Steps that the nodes also did before the fault are not ignored, unless the fault by itself repeats them.
+  // Steps that the nodes also made before the fault are not ignored, unless the fault itself is what repeats them.
   Case before;
   for (int i = 0; i < 5; ++i) {
     script::Run sound = usual(2 * i + 1).enters(50, "elect", 3);
@@ -390,7 +391,7 @@ TEST_CASE("if only the order of steps marks the bug and as much varies, a few mo
   const auto with = [](int runs, bool alone) {
     Case one;
     for (int i = 0; i < runs; ++i) {
-      // The fault causes retry(), with and without the bug; with the bug, datagram() is followed by request().
+      // The fault causes retry(), with and without the bug. With the bug, request() follows datagram().
       const auto others = [&](script::Run run) {
         for (int k = 0; k < 6; ++k)
           for (int at = 0; at < 2; ++at)
@@ -433,7 +434,8 @@ TEST_CASE("steps of rose's own agent in a JVM are ignored", "[explain]") {
 }
 
 TEST_CASE("steps between the last common step and the fault are not reported as missing", "[explain]") {
-  // Before the workload: the fault comes after `ready`, whose time varies; only the start is common.
+  // The fault comes before the workload, after the message `ready`, whose time varies. Only the start is the same in
+  // all runs.
   Case early, stepped;
   for (int i = 0; i < 5; ++i) {
     early.add(Group::failing, script::Run(2 * i).prints(-400 + 10 * i, 3, "ready").faulted(-300));
@@ -449,7 +451,8 @@ TEST_CASE("steps between the last common step and the fault are not reported as 
 TEST_CASE("a repeated step that stops in failing runs after the fault is reported as missing", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    // The number of repetitions before the fault differs in each run: they are compared from about the same time.
+    // How often this is repeated before the fault differs from run to run, so the comparison begins at about the same
+    // time.
     script::Run failing(2 * i), sound(2 * i + 1);
     for (int ms = 1000 + 500 * i; ms < 8000; ms += 4) {
       if (ms < 4000) failing.does(ms, "fdatasync", "/data/journal");
@@ -523,25 +526,25 @@ TEST_CASE("the fewest runs that can exclude chance are computed beforehand", "[e
 }
 
 TEST_CASE("a permutation test says how often chance separates the runs as well as the best of all steps does") {
-  const auto of = [](std::initializer_list<int> runs) {  // which of ten runs have the step
+  const auto of = [](std::initializer_list<int> runs) {  // which of the ten runs contain the step
     std::vector<bool> has(10);
     for (const int run : runs) has[static_cast<std::size_t>(run)] = true;
     return has;
   };
   explain::Permutations alone(5, 5);
   alone.add(of({0, 1, 2, 3, 4}));
-  CHECK(alone.chance(1) == Approx(2.0 / 252));               // the runs' own labels, and the opposite ones
-  CHECK(alone.chance(0.6) == Approx((2 + 2 * 25) / 252.0));  // and one run of each side exchanged
+  CHECK(alone.chance(1) == Approx(2.0 / 252));               // the labels of the runs, and the same labels exchanged
+  CHECK(alone.chance(0.6) == Approx((2 + 2 * 25) / 252.0));  // also those that exchange one run of each side
   CHECK(alone.chance(0) == 1);
 
-  // Each further step that separates other runs adds the same amount to the probability.
+  // Each further step that separates the runs in another way adds the same amount to the probability.
   explain::Permutations beside(5, 5);
   beside.add(of({0, 1, 2, 3, 4}));
   beside.add(of({0, 2, 4, 6, 8}));
-  beside.add(of({1, 3, 5, 7, 9}));  // the opposite of the one before
+  beside.add(of({1, 3, 5, 7, 9}));  // the opposite of the step before
   CHECK(beside.chance(1) == Approx(4.0 / 252));
 
-  // Too many ways to try all: the result is that of a fixed sample.
+  // There are too many ways to label the runs, so a fixed sample of them is tried.
   explain::Permutations many(20, 20);
   std::vector<bool> has(40);
   std::fill(has.begin(), has.begin() + 20, true);

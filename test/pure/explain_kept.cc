@@ -1,4 +1,4 @@
-// Runs of an explanation that were kept are compared again.
+// The runs of an explanation that were kept can be compared again.
 #include <catch2/catch.hpp>
 
 #include "base/file.h"
@@ -12,7 +12,8 @@ using script::Case;
 
 namespace {
 
-// Failing runs log an error with a path of this machine, enter another function and have other values.
+// Failing runs log an error with a path of this machine, enter another function than correct runs, and have other
+// values.
 Case sample_case() {
   Case one;
   one.input.schedule.name = "kv";
@@ -76,7 +77,7 @@ std::vector<std::string> words_of(const explain::Explanation& e) {
 
 TEST_CASE("kept runs give the same explanation as the original runs", "[explain]") {
   Case one = sample_case();
-  for (std::size_t i = 0; i < 2; ++i) {  // these runs are of an earlier round, which lacked the query
+  for (std::size_t i = 0; i < 2; ++i) {  // an earlier round, without the query, made these runs
     one.input.runs[i].unasked = {0};
     one.input.runs[i].values.clear();
   }

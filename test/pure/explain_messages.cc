@@ -1,4 +1,4 @@
-// Messages between nodes: sends are matched with receives, and what differs in failing runs is reported.
+// Messages between nodes: each send is matched with a receive, and what differs in failing runs is reported.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ script::Run put_on_two(int number) {
 }  // namespace
 
 TEST_CASE("sends and receives are matched by sequence numbers, however calls split the data", "[explain]") {
-  // Three sends are received in one and a half calls; the sequence numbers wrap around meanwhile.
+  // Three sends arrive in one and a half calls, while the sequence numbers wrap around.
   std::vector<schedule::Message> messages;
   const auto add = [&](std::int64_t ts, const std::string& node, bool taken, std::uint32_t end, std::uint32_t bytes,
                        const std::string& data, int tid) {
@@ -104,14 +104,14 @@ TEST_CASE("datagrams are matched by content, and nodes with one address by their
   add(20, "n1", false, false, 9001, 9002, "ping");
   add(30, "n2", true, false, 9002, 9001, "ping");
   add(40, "n2", false, false, 9002, 9001, "pong");
-  add(45, "n1", true, false, 9001, 0, "pong");  // recv: the sender's address is not requested
+  add(45, "n1", true, false, 9001, 0, "pong");  // a recv, which does not request the sender's address
   add(50, "n1", false, false, 9001, 9001, "to itself");
   add(60, "n1", false, false, 9001, 4444, "to nobody");
   const std::vector<explain::Exchanged> all = explain::exchanged(messages, {});
   REQUIRE(all.size() == 3);
   CHECK(all[0].to == "n2");
   CHECK(all[0].taken_ns == 30);
-  CHECK(all[1].taken_ns == 0);  // lost
+  CHECK(all[1].taken_ns == 0);  // the message was lost
   CHECK(all[2].from == "n2");
   CHECK(all[2].to == "n1");
   CHECK(all[2].taken_ns == 45);
@@ -120,7 +120,7 @@ TEST_CASE("datagrams are matched by content, and nodes with one address by their
 TEST_CASE("a message is described by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) ==
         explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));
-  // A truncated word would differ each time.
+  // A truncated word is not compared, because it would differ each time.
   CHECK(explain::spoken_words("set key 5 abcdef", 900) == explain::spoken_words("set key 7 abcxyzuv", 800));
   CHECK(explain::spoken_words(std::string("\x00\x00\x00\x0c\x07more.......", 16), 16) ==
         "at most 16 bytes, the first after their length 07");
@@ -151,9 +151,9 @@ TEST_CASE("a message that only failing runs send is reported, with what the rece
   CHECK(aborts->node == "n1");
   CHECK(aborts->clean);
   CHECK(find(e, "sends n2 \"commit <n>\" (port 7000)", true) != nullptr);
-  // The receipt of the message is not another difference.
+  // That the message is received is not a further difference.
   CHECK(find(e, "takes n1's \"abort <n>\" (port 7000)") == nullptr);
-  // The function that was entered before the send is a suspect because of it.
+  // The function that was entered before the send becomes a suspect because of the send.
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {
     return s.function == "give_up" && s.why.find("sends n2 \"abort") != std::string::npos;
   }));
@@ -175,7 +175,7 @@ TEST_CASE("a message that all runs send but failing runs never receive is report
   CHECK(e.verdict == explain::Verdict::explained);
   CHECK(find(e, "takes n1's \"beat\" (port 7000)", true) != nullptr);
   CHECK(find(e, "sends n2 \"beat\" (port 7000)") == nullptr);
-  // The faulted node's next message is reported although runs without the bug have it, too.
+  // The next message of the node with the fault is reported, although it is also sent in runs without the bug.
   const explain::StoryLine* line_found = line(e, "sends n2 \"beat\" (port 7000); n2 does not take it");
   REQUIRE(line_found != nullptr);
 }
@@ -251,7 +251,8 @@ TEST_CASE("the amount of data between nodes is compared over an equal duration o
                 sound = put_on_two(2 * i + 1).enters(106, "go_on").ends(900);
     for (int k = 0; k < 30 + i; ++k) failing.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
     for (int k = 0; k < 4; ++k) sound.sends(110 + k, "n1", "n2", "again").takes(110 + k, "n1", "n2");
-    for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");  // after the end of failing runs
+    // these come after the end of the failing runs
+    for (int k = 0; k < 50; ++k) sound.sends(500 + k, "n1", "n2", "again");
     for (script::Run* run : {&failing, &sound})
       for (int k = 0; k < 5 + i % 2; ++k) run->sends(120 + k, "n2", "n1", "beat", 7, true);
     one.add(Group::failing, failing);
@@ -263,7 +264,7 @@ TEST_CASE("the amount of data between nodes is compared over an equal duration o
   CHECK(retries.from == "n1");
   CHECK(retries.to == "n2");
   CHECK_FALSE(retries.answer);
-  // Including what happens between the fault and the step at which all runs are cut.
+  // Sends between the fault and the step at which all runs are cut are counted, too.
   CHECK(retries.failing.least == 31);
   CHECK(retries.failing.most == 35);
   CHECK(retries.failing.most_bytes == 176);

@@ -1,4 +1,4 @@
-// Where the recordings of failing and correct runs begin to differ.
+// The point from which the recordings of failing and of correct runs differ.
 #include <catch2/catch.hpp>
 
 #include "base/units.h"
@@ -21,8 +21,8 @@ RecordedMessage message_at(int ms, const char* key, const char* what, std::uint6
   return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"};
 }
 
-// Runs differ before the fault, which does not matter. After it (recorded times lag by some milliseconds), they receive
-// the same messages up to the last one, which is `third` in failing runs.
+// The runs differ before the fault, which does not matter. After it (recorded times lag by some milliseconds) they
+// receive the same messages, except for the last one, which is `third` in failing runs.
 Input input_of(int failing, int sound, const char* third) {
   Input input;
   for (int i = 0; i < failing; ++i)
@@ -67,7 +67,7 @@ TEST_CASE("recordings without a divergence and too few recordings are reported a
   CHECK(words ==
         std::vector<std::string>{"recordings of n1: no message distinguishes all failing from all correct runs"});
   words.clear();
-  // One correct run received it, too.
+  // One of the correct runs received the message, too.
   Input input = input_of(3, 3, "MOVE <*>");
   input.runs.back().recorded.back().what = "MOVE <*>";
   CHECK(recorded_divergences(input, words).empty());
@@ -78,7 +78,7 @@ TEST_CASE("recordings without a divergence and too few recordings are reported a
         std::vector<std::string>{"recordings of n1 are not compared: 1 failing and 3 correct runs have one that "
                                  "reaches back to the fault, 2 of each are needed"});
   words.clear();
-  // A window that begins after the fault does not contain what came first.
+  // If the window begins only after the fault, the recording lacks what came first.
   input = input_of(2, 2, "MOVE <*>");
   for (Run& each : input.runs) {
     std::erase_if(each.recorded, [](const RecordedMessage& message) { return message.ts_ns < 112 * kMillisecond; });
@@ -87,7 +87,7 @@ TEST_CASE("recordings without a divergence and too few recordings are reported a
   CHECK(recorded_divergences(input, words).empty());
   CHECK(words.size() == 1);
   words.clear();
-  // Of many keys that differ in every run, one separates the sides by accident.
+  // Many keys differ in every run, and one of them happens to separate the two sides.
   input = input_of(2, 2, "MOVE <*>");
   for (std::size_t i = 0; i < input.runs.size(); ++i)
     input.runs[i].recorded.push_back(

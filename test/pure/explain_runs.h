@@ -1,4 +1,4 @@
-// Runs as a tracer would have seen them, written by hand.
+// Runs written by hand, as if a tracer had recorded them.
 #pragma once
 
 #include <map>
@@ -70,7 +70,7 @@ class Run {
     result_.values.push_back(value);
     return *this;
   }
-  // A fault's mark in the trace is not a step of the program.
+  // Marks the fault in the trace. The mark is not a step of the program.
   Run& faulted(int ms, int tid = 1, const std::string& node = "n1", const std::string& id = "fault") {
     schedule::FaultOutcome fault;
     fault.id = id;
@@ -95,12 +95,13 @@ class Run {
     result_.faults.back().stacks.push_back(stack);
     return *this;
   }
-  // One connection per pair; byte numbers start near the end of their range.
+  // Each pair of nodes has one connection. The sequence numbers begin near their highest value, so that they wrap
+  // around.
   Run& sends(int ms, const std::string& from, const std::string& to, const std::string& text, int tid = 1,
              bool answer = false) {
     return add_message(ms, from, to, text, tid, answer, false);
   }
-  // All data in one call, including data that was sent earlier and not received yet.
+  // Receives, in one call, all data that was sent and not received yet.
   Run& takes(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) {
     return add_message(ms, from, to, {}, tid, answer, true);
   }
@@ -121,7 +122,7 @@ class Run {
     e.flags = trace::kOutOfMemory;
     return *this;
   }
-  Run& of_process(int pid) {  // assigns the last event to the process
+  Run& of_process(int pid) {  // sets the process of the last event
     result_.trace.events.back().pid = pid;
     return *this;
   }

@@ -1,4 +1,4 @@
-// Which functions are suspects, and the story that is written about them.
+// Which functions become suspects, and the story that is written about them.
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <functional>
@@ -73,7 +73,7 @@ TEST_CASE("without a difference there is no suspect, but the fault's location is
 
 namespace {
 
-// For a schedule that kills a node at a time or at a function.
+// The input for a schedule that kills a node, either at a time or when a function is entered.
 Case crashing(bool by_time) {
   Case one;
   schedule::Fault& crash = one.input.schedule.faults[0];
@@ -120,14 +120,16 @@ TEST_CASE("for a crash between two steps of a function, it ranks before the func
     }
     return one.explain().suspects.front();
   };
-  // The node had appended before, had renamed a file in between, or neither.
+  // Between archive() and the crash, the node enters append() a second time, renames a file and then enters append(),
+  // or enters it for the first time.
   const auto again = first([](script::Run run) { return run.enters(120, "append").enters(130, "append"); });
   CHECK(again.function == "archive");
   CHECK(again.why.find("half done") != std::string::npos);
   CHECK(first([](script::Run run) { return run.does(120, "rename", "/data/new").enters(130, "append"); }).function ==
         "archive");
   CHECK(first([](script::Run run) { return run.enters(130, "append"); }).function == "append");
-  // Here append itself is half done; and nothing is known of a busy function, whose entries are not recorded.
+  // If the file is renamed after the entry of append(), append() is half done. If there are no entries of append(),
+  // because it is called too often to be recorded, nothing is known about it.
   CHECK(first([](script::Run run) { return run.enters(130, "append").does(140, "rename", "/data/new"); }).function ==
         "append");
   CHECK(first([](script::Run run) { return run; }).function == "append");
@@ -148,7 +150,7 @@ TEST_CASE("what a killed process no longer does says nothing of the functions th
   CHECK(save->features[explain::Feature::arrived] > 0);
   CHECK(save->features[explain::Feature::dead] == 0);
   CHECK(save->features[explain::Feature::harmless] == 0);
-  // The position on the stack still decides.
+  // Still, it is the position on the stack that decides the order.
   CHECK(e.suspects.at(1).function == "save");
   CHECK(e.suspects.at(2).function == "serve_read");
 }
@@ -171,7 +173,7 @@ TEST_CASE("functions that one run executed at a timed fault rank below those of 
   CHECK(by_time["sync_3"] < by_time["weigh"]);
   CHECK(by_time["sync_3"] / by_time["weigh"] < at_a_step["sync_3"] / at_a_step["weigh"]);
   CHECK(by_time["locate"] / by_time["weigh"] <
-        at_a_step["locate"] / at_a_step["weigh"]);  // which one was executing is chance
+        at_a_step["locate"] / at_a_step["weigh"]);  // at a time, it is chance which of these functions was executing
 }
 
 TEST_CASE("for a crash at a time, peers' reactions to any crash rank below the interrupted functions", "[explain]") {
@@ -187,7 +189,7 @@ TEST_CASE("for a crash at a time, peers' reactions to any crash rank below the i
     std::vector<std::string> out;
     for (const explain::Suspect& suspect : e.suspects) out.push_back(suspect.function);
     CHECK(explain::fresh_functions(e, 9).empty() ==
-          by_time);  // callers of functions that any crash causes are not queried
+          by_time);  // for a crash at a time, the callers of functions that every crash causes are not queried
     return out;
   };
   CHECK(ranks(true) == std::vector<std::string>{"weigh", "locate", "loop", "closeStream", "redial"});
@@ -334,7 +336,7 @@ TEST_CASE("functions in a stack trace that only failing runs log are suspects, i
       {rust, "shelf::place", "shelf::serve", 12}};
   for (const auto& [text, innermost, outer, line] : expected) {
     INFO(text);
-    // In the form in which the reader of logs joins the lines, on standard error and in a log with times.
+    // Lines as the log reader joins them, from standard error and from a log with times.
     for (const char* before : {"", "2026-11-27 01:02:03,456 ERROR request failed: "}) {
       logs::Templates kinds;
       const logs::Logs read = logs::read_text(
@@ -636,7 +638,7 @@ TEST_CASE("a wrong clock takes effect in the functions that read it, whatever th
   one.input.schedule.faults[0].when.resize(1);
   one.input.schedule.faults[0].when[0].kind = schedule::ConditionKind::elapsed;
   for (int i = 0; i < 5; ++i) {
-    // The innermost frame of a system call that reads the clock looks like that of a thread which waits.
+    // The thread reads the clock. Its innermost frame looks like that of a thread that waits in a system call.
     one.add(Group::failing, script::Run(2 * i)
                                 .enters(100, "request")
                                 .faulted(102, 0)
@@ -660,7 +662,7 @@ TEST_CASE("functions that handle the messages of a silenced node are suspects", 
     Case one;
     one.input.schedule.faults[0].kind = kind;
     for (int i = 0; i < 5; ++i) {
-      // n2 handles what n1 sends, n3 what n2 sends. Both do so in all runs.
+      // In all runs, n2 handles what n1 sends, and n3 what n2 sends.
       const auto both = [](int number) {
         script::Run run(number);
         for (int ms = 10; ms < 100; ms += 20)
@@ -913,8 +915,7 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK(explain::is_library(frame("io/ioutil.ReadFile", "io/ioutil/ioutil.go")));
   CHECK(explain::is_library(frame("encoding/json.(*Decoder).Decode", "/opt/go/src/encoding/json/stream.go")));
   CHECK(explain::is_library(frame("os/signal.signal_recv", "runtime/sigqueue.go")));
-  CHECK(explain::is_library(
-      frame("sort.insertionSort_func", "")));  // the caller of a suspect may be known by its name alone
+  CHECK(explain::is_library(frame("sort.insertionSort_func", "")));  // only the name of a suspect's caller may be known
   CHECK(explain::is_library(frame("encoding/json.(*Decoder).Decode", "")));
   CHECK_FALSE(explain::is_library(frame("sort.constprop.0", "")));
   CHECK_FALSE(explain::is_library(frame("sort.Rows", "sort/rows.py")));
@@ -968,7 +969,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(wrapped.starts);
   CHECK(wrapped.caller == "main.begin");
   CHECK(call("expire", "main.begin.deferwrap2 (shop.go:7)").caller == "main.begin");
-  // Callers of callers, which were read at the same time. The first function of a goroutine has no caller.
+  // The callers of callers were read at the same time. The first function of a goroutine has none.
   schedule::RunResult chain;
   chain.trace.meta.workload_ts = 1000;
   for (const auto& [ts_ns, text] :
@@ -986,7 +987,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   for (const explain::Call& link : outward) links.push_back(link.caller + " > " + link.function);
   CHECK(links == std::vector<std::string>{"Server::run(int) > expire", "Server::serve() > Server::run(int)",
                                           "Server::loop() > Server::serve()", "Server::begin() > expire"});
-  // If a caller was inlined, the functions that contain it count as its callers.
+  // If a caller was inlined, the functions that contain it are its callers.
   schedule::RunResult inlined = chain;
   inlined.values.resize(2);
   inlined.values[0].text =
@@ -1007,7 +1008,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(decided_by("Server::run(int)") == 1);
   CHECK(decided_by("Server::serve()") == Approx(0.82));
   CHECK(decided_by("Server::loop()") == Approx(0.82 * 0.82));
-  // What functions on the stack that the fault hit do then follows from the error.
+  // If Server::serve() is on the stack at the fault, what it and its callers do is only a consequence of the error.
   further = e;
   explain::Suspect& hit = further.suspects.emplace_back();
   hit.function = "Server::serve()";
@@ -1023,7 +1024,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
                         [&](const auto& s) { return s.function == function; })
         ->why;
   };
-  // Either may lack a check: the one that calls first, or the one that is called.
+  // The missing check may be one of the function that calls first, or one of the function that it calls.
   for (const std::string function : {"expire", "revoke"}) {
     explain::Explanation later = e;
     add_callers(later,
@@ -1045,7 +1046,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
            e.suspects.begin();
   };
   const auto expire = static_cast<std::size_t>(at("expire"));
-  REQUIRE(expire <= 1);  // it, or its caller, which decided to call it
+  REQUIRE(expire <= 1);  // only its caller, which decided to call it, may rank above it
   REQUIRE(at("Server::run(int)") < static_cast<long>(e.suspects.size()));
   const explain::Suspect caller = e.suspects[static_cast<std::size_t>(at("Server::run(int)"))];
   CHECK(caller.why == "calls expire (server.cc:71), which only failing runs enter after the fault");
@@ -1054,7 +1055,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(e.suspects[expire].why.ends_with(
       "; called by Server::run(int) (server.cc:71); calls revoke (server.cc:90), which "
       "only failing runs enter after the fault"));
-  // Only expire() calls it.
+  // The only caller of this function is expire().
   CHECK(e.suspects[static_cast<std::size_t>(at("revoke"))].score < e.suspects[expire].score);
   CHECK(std::any_of(e.story.begin(), e.story.end(), [](const auto& line) {
     return line.first_wrong && line.text.starts_with("enters expire, called by Server::run(int) (server.cc:71): ");
@@ -1063,7 +1064,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
                      [](const auto& s) { return s.function.starts_with("std::"); }));
   CHECK(std::is_sorted(e.suspects.begin(), e.suspects.end(),
                        [](const auto& a, const auto& b) { return a.score > b.score; }));
-  // If the clock of its node is wrong, an outer function may have read it.
+  // If the clock of the node is wrong, a function further out may have read it.
   REQUIRE(decided.size() == 1);
   CHECK(decided[0].caller == "Server::run(int)");
   const auto by_clock = [&](schedule::FaultKind kind, const std::string& node) {
@@ -1087,7 +1088,8 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(beat->line == 33);
   CHECK(beat->why == "calls Server::run(int) (server.cc:33), in which the wrong clock first makes a difference");
   CHECK(beat->score > caller.score);
-  // The outermost function of a thread has no caller in the program, so it has read the clock itself.
+  // The outermost function of a thread has no caller in the program that could have read the clock, so it has read the
+  // clock itself.
   explain::Explanation outermost = e;
   add_outer_callers(outermost, {"Server::run(int)"}, {call("Server::run(int)", "std::__invoke (invoke.h:3)")});
   CHECK(outermost.suspects.size() == e.suspects.size());
@@ -1096,7 +1098,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(std::none_of(outer.suspects.begin(), outer.suspects.end(), [](const auto& s) {
     return s.function == "Server::run(int)" && s.features[explain::Feature::clock_outside] > 0;
   }));
-  // Of a long Java name only the last 64 bytes are kept.
+  // Only the last 64 bytes of a long Java name are kept.
   const std::string longest = "org.apache.hadoop.hdfs.server.namenode.FSEditLog$JournalAndStream.abort";
   e.path.push_back(longest);
   const explain::Call java = call("expire", longest.substr(longest.size() - 64) + " (line 12)");
@@ -1207,11 +1209,11 @@ TEST_CASE("the function that goes on after a failed call ranks before those that
   CHECK(features(e, "reserve")[explain::Feature::caught] == 1);
   CHECK(features(e, "persist")[explain::Feature::passed_on] == 1);
   CHECK(features(e, "main")[explain::Feature::caught] == 0);
-  // The further out, the likelier that a function in between dropped the error.
+  // The more functions are in between, the likelier it is that one of them dropped the error.
   add_handlers(outer, {call("main", "n1")});
   CHECK(features(outer, "main")[explain::Feature::caught] < 0.5);
   CHECK(outer.suspects.front().function == "persist");
-  CHECK(explained(true).aftermaths.empty());  // who removed the file is unknown
+  CHECK(explained(true).aftermaths.empty());  // nothing shows who removed the file
 }
 
 TEST_CASE("a crash at a time interrupts no thread that sleeps or waits for a peer", "[explain]") {
@@ -1255,7 +1257,7 @@ TEST_CASE("only on nodes where failing runs lack a function has its caller decid
 }
 
 TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
-  // After the restart, no client connects any more: the function that should have connected made the decision.
+  // After the restart no client connects any more. The decision was made by the function that should have connected.
   const auto caller_decides = [](bool entered_again) {
     Case one;
     one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
@@ -1325,7 +1327,7 @@ TEST_CASE("of functions that come with the bug, those that the symptom names ran
   };
   const auto unspoken = rank("a key showed revision 3 after 2930");
   CHECK(rank("the watch showed revision 3 after 2930") + 3 < unspoken);
-  // Four functions have "restore" in their names, so that is no evidence; two are about snapshots.
+  // Four functions contain "restore" in their names, so this word is no evidence. Only two are about snapshots.
   CHECK(rank("a snapshot was restored after that") == unspoken);
 }
 

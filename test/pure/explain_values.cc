@@ -1,5 +1,5 @@
-// Queried values: separated where they differ, grouped where there are many, and treated as noise where equal runs
-// disagree.
+// Values that were queried: they are separated where they differ, grouped where there are many of them, and ignored as
+// noise where equal runs have different ones.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -78,8 +78,8 @@ TEST_CASE("a value that only failing runs have is reported with its first occurr
 }
 
 TEST_CASE("a value counts only in the runs that were asked for it, a step in all runs", "[explain]") {
-  // Two rounds, of which only the second has the query. The runs of each single round also differ in another function
-  // by chance.
+  // There are two rounds of runs, and only the second has the query. By chance, the runs of each single round also
+  // differ in another function.
   Case one;
   one.input.questions = {{"store:return", "store", "int", "", {}}};
   for (int i = 0; i < 6; ++i) {
@@ -123,7 +123,7 @@ TEST_CASE("many values are reported in groups, and values that vary between equa
   REQUIRE(count.sound.size() == 1);
   CHECK(count.sound[0].value == "more than 0");
   CHECK(table(e, "f(random)").score == 0);
-  // Differences of values have their own probability of chance; that of steps is unchanged.
+  // That differences are due to chance has its own probability for values; that for steps stays the same.
   CHECK(std::any_of(e.differences.begin(), e.differences.end(),
                     [](const auto& d) { return d.words == "enters give_up"; }));
 }

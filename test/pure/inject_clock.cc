@@ -1,4 +1,4 @@
-// The sum of several faults of a clock, and the real time at which a changed clock shows a given time.
+// How several faults of one clock add up, and at which real time a changed clock shows a given time.
 #include "inject/clock.h"
 
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ TEST_CASE("shifts and drifts of a clock add up, and a frozen clock stands still"
   CHECK(shows(sum, t, t + 7) == t + 7 - 2 * kSecond);
   sum.begin(3, change(0, 3), {t, t});
   CHECK(shows(sum, t, t + 10 * kSecond) == t + 28 * kSecond);
-  // Queried at a later time, the clock continues from where it was.
+  // If asked at a later time, the clock must not have jumped.
   CHECK(shows(sum, t + 4 * kSecond, t + 10 * kSecond) == t + 28 * kSecond);
   sum.begin(4, change(0, 1, true), {t + 10 * kSecond, t + 10 * kSecond});
   sum.begin(5, change(0, 1, true), {t + 11 * kSecond, t + 11 * kSecond});
@@ -42,7 +42,7 @@ TEST_CASE("shifts and drifts of a clock add up, and a frozen clock stands still"
   CHECK(stands == shows(sum, t + 12 * kSecond, t + 99 * kSecond));
   for (std::size_t fault = 1; fault <= 5; ++fault) sum.end(fault);
   CHECK(shows(sum, t, t + 5) == t + 5);
-  // The monotonic clock must not change.
+  // The monotonic clock has to stay unchanged.
   sum.begin(6, change(kSecond), {t, t});
   CHECK(shows(sum, t, t, 1) == t);
 }
@@ -50,7 +50,7 @@ TEST_CASE("shifts and drifts of a clock add up, and a frozen clock stands still"
 TEST_CASE("a slow clock is exact for a century") {
   ClockSum sum;
   sum.begin(1, change(0, 0.5), {0, 0});
-  constexpr std::int64_t kCentury = 100LL * 365 * 86400 * kSecond / 2;  // fits in 64 bits
+  constexpr std::int64_t kCentury = 100LL * 365 * 86400 * kSecond / 2;  // nanoseconds of 50 years, which fit in 64 bits
   CHECK(std::abs(shows(sum, 0, kCentury) - kCentury / 2) <= 1);
 }
 
@@ -60,7 +60,8 @@ TEST_CASE("the real time at which a changed clock reaches a value is computed") 
   CHECK(real_time_of(now + 3601 * kSecond, {3600 * kSecond, now, 0}, now) == now + kSecond);
   CHECK(real_time_of(now - 3599 * kSecond, {-3600 * kSecond, now, 0}, now) == now + kSecond);
   CHECK(real_time_of(now + 3 * kSecond, {0, now, 2L << 32}, now) == now + kSecond);
-  CHECK(real_time_of(now + 3 * kSecond, {0, now, -(1L << 32)}, now) == now + 3 * kSecond);  // frozen while it is ahead
-  CHECK(real_time_of(now + 5 * kSecond, {10 * kSecond, now, 0}, now) <= now);               // over already
+  // a clock that is frozen while it is ahead
+  CHECK(real_time_of(now + 3 * kSecond, {0, now, -(1L << 32)}, now) == now + 3 * kSecond);
+  CHECK(real_time_of(now + 5 * kSecond, {10 * kSecond, now, 0}, now) <= now);  // the fault is over at this time
   CHECK(real_time_of(INT64_MAX, {0, now, -(3L << 30)}, now) == INT64_MAX);
 }

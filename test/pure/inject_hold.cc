@@ -1,4 +1,4 @@
-// When packets that a bad link delays are sent on.
+// At which times packets are sent on that were delayed for a bad link.
 #include <catch2/catch.hpp>
 
 #include "base/units.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kMsNs = 1'000'000;
 
-// An IPv4 UDP frame from `port`, with the tag of `rule`.
+// An IPv4 UDP packet from `port`, with the tag of the rule numbered `rule`.
 std::string frame(unsigned rule, std::size_t size = 100, unsigned to_side = 0, unsigned port = 1000) {
   std::string bytes(size, '\0');
   const unsigned tag = ROSE_TAG(rule, to_side, 0U);
@@ -75,8 +75,8 @@ TEST_CASE("jitter is uniform, repeatable, and keeps each connection in order") {
     CHECK(std::abs(delays[delays.size() * static_cast<std::size_t>(percent) / 100] -
                    (10 + 40 * percent / 100) * kMsNs) < 2 * kMsNs);
 
-  // Packets that are sent at the same time: those of one connection keep their order, those of two may overtake each
-  // other.
+  // Packets sent at the same time keep their order if they belong to one connection. Those of two connections may
+  // overtake each other.
   HoldQueue queue(std::vector<HoldRule>{rule});
   for (unsigned i = 0; i < 200; ++i) REQUIRE(queue.take(frame(0, 100 + i, 0, 1000 + i % 2), i));
   std::size_t last[2] = {};
@@ -103,7 +103,7 @@ TEST_CASE("the requested share of packets overtakes delayed ones") {
 }
 
 TEST_CASE("a link with a low rate sends one packet at a time per direction, and drops on overflow") {
-  HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}});  // one byte per microsecond
+  HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}});  // the rate is one byte per microsecond
   const std::size_t tag = 4;
   for (int i = 0; i < 3; ++i) REQUIRE(queue.take(frame(0, 1000 + tag), 0));
   REQUIRE(queue.take(frame(0, 1000 + tag, 1), 0));
@@ -112,32 +112,33 @@ TEST_CASE("a link with a low rate sends one packet at a time per direction, and 
   while (queue.take(frame(0, 1000 + tag), 10 * kMsNs)) REQUIRE(++taken < 1000);
   CHECK(taken == 301);
   CHECK(queue.counts(0).overflown == 1);
-  // Once there is space again, it accepts more.
+  // As soon as there is space again, packets are accepted.
   CHECK(queue.take(frame(0, 1000 + tag), 20 * kMsNs));
 }
 
 TEST_CASE("frames that no rule delays are dropped") {
   HoldQueue queue(std::vector<HoldRule>{{.delay_ns = kMsNs}});
-  CHECK_FALSE(queue.take(frame(1), 0));  // no such rule
+  CHECK_FALSE(queue.take(frame(1), 0));  // there is no such rule
   CHECK_FALSE(queue.take(std::string(), 0));
   CHECK_FALSE(queue.take(std::string(17, '\x81'), 0));
-  CHECK_FALSE(queue.take(std::string(60, '\0'), 0));  // no tag
-  CHECK(queue.take(frame(0, 18), 0));                 // a tag and nothing else
-  CHECK(queue.take(frame(0, 30), 0));                 // half an IP header
+  CHECK_FALSE(queue.take(std::string(60, '\0'), 0));  // the frame has no tag
+  CHECK(queue.take(frame(0, 18), 0));                 // the frame is a tag and nothing else
+  CHECK(queue.take(frame(0, 30), 0));                 // the IP header is cut
   CHECK(all_due(queue).size() == 2);
 }
 
 TEST_CASE("packets that a limited rate hardly delays pass unchanged") {
-  HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}, {.delay_ns = 1000}});  // one byte per microsecond
+  // the first rule's rate is one byte per microsecond
+  HoldQueue queue(std::vector<HoldRule>{{.rate = 8'000'000}, {.delay_ns = 1000}});
   std::int64_t now = 0;
   REQUIRE(queue.take(frame(0, 800), now));
   CHECK(queue.counts(0).at_once == 1);
-  // Two more packets at the same time wait for the first one.
+  // Two further packets, sent at the same time, must wait for the first one.
   REQUIRE(queue.take(frame(0, 800), now));
   REQUIRE(queue.take(frame(0, 800), now));
   CHECK(queue.counts(0).at_once == 1);
   CHECK(queue.counts(0).held == 3);
-  // Here the rule requires a short delay.
+  // The second rule requires a delay, so even a short one is kept.
   REQUIRE(queue.take(frame(1, 100), now));
   CHECK(queue.counts(1).at_once == 0);
 }

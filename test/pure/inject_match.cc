@@ -1,4 +1,4 @@
-// Which calls a CallMatch matches.
+// Which calls are matched by a CallMatch.
 #include "inject/match.h"
 
 #include <fcntl.h>
@@ -122,7 +122,7 @@ TEST_CASE("call matchers select by call, path and peer") {
   FakeCall call;
   CHECK_FALSE(opens->matches(call));
   call.path_list = {"/x/other", "/data/log.1"};
-  CHECK(opens->matches(call));  // either path
+  CHECK(opens->matches(call));  // one of the call's two paths is enough
   call.nr = SYS_read;
   CHECK_FALSE(opens->matches(call));
   CHECK(opens->describe() == "open*(*/log.*)");
@@ -182,7 +182,7 @@ TEST_CASE("a call with two paths matches by either one or by both") {
   CHECK_FALSE(matches("*/epoch", "*/epoch"));
   CHECK_FALSE(matches("*/epoch", "*/epoch.tmp"));
   CHECK_FALSE(matches({}, "*/epoch.tmp"));
-  call.path_list = {"/data/epoch"};  // the other one could not be read
+  call.path_list = {"/data/epoch"};  // the call's other path could not be read
   CHECK_FALSE(matches({}, "*/epoch"));
 
   schedule::CallMatch one_path = match("openat");

@@ -1,4 +1,5 @@
-// The operations that advance a schedule, made by many threads concurrently on plain memory; and what plans refuse.
+// The operations that advance a schedule, made by many threads at the same time on ordinary memory. Also which plans
+// are refused.
 #include "inject/state.h"
 
 #include <atomic>
@@ -81,7 +82,7 @@ when = [ { syscall = "read", count = 1000 }, { syscall = "write", count = 500 } 
         if (m.state->count(1, 1, 1, 2)) ++completed;
       }
     });
-    // 1600 reads meet the first condition; writes before that do not count.
+    // The first condition is met by 1600 reads. Writes made before that must not count.
     REQUIRE(m.state->met_ns(0) == 1);
     const auto position = ROSE_POSITION(m.state->progress(0));
     REQUIRE(position >= 1);
@@ -162,7 +163,7 @@ until = [ { log = "healed", node = "n2" } ]
 )");
   REQUIRE(m.plan->rules.size() == 1);
   CHECK(m.state->until_ns(0) == 0);
-  CHECK_FALSE(m.state->count(0, 0, 0, 5));  // `until` is not counted before the run begins
+  CHECK_FALSE(m.state->count(0, 0, 0, 5));  // before the run begins, `until` does not count
   m.state->begin(10);
   CHECK(m.state->fire(0, 0, 0, 20));
   CHECK(m.state->until_ns(0) == ~std::uint64_t{0});
@@ -215,7 +216,7 @@ TEST_CASE("impossible faults are refused with a hint") {
 }
 
 TEST_CASE("instruction boundaries are recognised") {
-  // push rbp; mov rbp,rsp; call +0; ret
+  // the code is: push rbp; mov rbp,rsp; call +0; ret
   const std::string code("\x55\x48\x89\xe5\xe8\x00\x00\x00\x00\xc3", 10);
   for (const std::uint64_t good : {0U, 1U, 4U, 9U}) CHECK(is_instruction_boundary(code, good));
   for (const std::uint64_t bad : {2U, 3U, 5U, 8U, 10U, 11U}) CHECK_FALSE(is_instruction_boundary(code, bad));
@@ -231,7 +232,7 @@ TEST_CASE("attached nodes need permission, and their syscalls cannot be changed"
   CHECK(refused.error().kind == ErrorKind::environment);
   CHECK(refused.error().hint.find("--allow-attached") != std::string::npos);
   CHECK(plan_of(crash, config, true));
-  config.inject.syscall = config::Backend::seccomp;  // the override backend could
+  config.inject.syscall = config::Backend::seccomp;  // the override backend could inject this fault, but seccomp cannot
   const auto syscall = plan_of(
       "[[fault]]\nid = \"a\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"read\"\nerror = \"EIO\"\n", config, true);
   REQUIRE_FALSE(syscall);

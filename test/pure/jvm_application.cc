@@ -1,4 +1,4 @@
-// Which methods belong to the application itself, according to the java command line.
+// The command line of java shows which methods belong to the application itself.
 #include <zip.h>
 #include <zlib.h>
 #include <catch2/catch.hpp>

@@ -15,7 +15,8 @@ TEST_CASE("the sizes of bytecode instructions are known") {
   CHECK(instruction_size(Bytes{0xba, 0, 1, 0, 0}, 0) == 5);        // invokedynamic
   CHECK(instruction_size(Bytes{0xc4, 0x15, 0, 1}, 0) == 4);        // wide iload
   CHECK(instruction_size(Bytes{0xc4, 0x84, 0, 1, 0, 1}, 0) == 6);  // wide iinc
-  // tableswitch 0..1 at 1: padding to 4, default, low, high, two targets
+  // tableswitch 0..1 at offset 1: padding up to offset 4, then the default target, the lowest and the highest value,
+  // and two targets
   const Bytes table{0x00, 0xaa, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff};
   CHECK(instruction_size(table, 1) == 23);
   CHECK(jumps_of(table, 1).targets == 3);

@@ -1,4 +1,4 @@
-// Which processes are recognised as Node.js.
+// Which processes are recognised as processes of Node.js.
 #include "javascript/session.h"
 
 #include <catch2/catch.hpp>

@@ -11,7 +11,7 @@ bool fits(std::string_view pattern, std::string_view klass, std::string_view nam
           std::uint32_t flags = 0, std::string_view source = "X.java") {
   const NamePattern one(pattern);
   const bool found = one.matches({klass, name, descriptor, source, flags});
-  // The fast check must never exclude a class that the full check accepts.
+  // may_be_in() is only a fast check in advance, so it must never exclude a class that the full check accepts.
   if (found) CHECK(one.may_be_in(klass));
   return found;
 }
@@ -37,7 +37,7 @@ TEST_CASE("method patterns match names as written in Java") {
       {"Learner.s?nc", "org.x.Learner", "sync", "()V", true},
       {"*Snap*.save*", "org.x.FileSnapLog", "saveAll", "()V", true},
       {"*Snap*.save*", "org.x.FileLog", "saveAll", "()V", false},
-      // Node.* of a program does not mean the inner classes of JDK maps.
+      // The pattern "Node.*" is meant for a class of the program, not for inner classes of the JDK's maps.
       {"Node.*", "java.util.HashMap$Node", "getKey", "()V", false},
       {"*Node*", "java.util.HashMap$Node", "getKey", "()V", false},
       {"Node.*", "Node", "run", "()V", true},
@@ -53,13 +53,13 @@ TEST_CASE("method patterns match names as written in Java") {
       {"Learner.<clinit>", "org.x.Learner", "<clinit>", "()V", true},
       {"Learner.lambda$run$0", "org.x.Learner", "lambda$run$0", "()V", true},
       {"Main.m", "Main", "m", "()V", true},
-      // Kotlin: functions of a file, companions. Scala: objects.
+      // Kotlin: functions of a file, and of companion objects. Scala: functions of objects.
       {"FileKt.read", "org.x.FileKt", "read", "()V", true},
       {"Log.Companion.open", "org.x.Log$Companion", "open", "()V", true},
       {"kafka.log.Log.append", "kafka.log.Log$", "append", "()V", true},
-      // No class has such a name, but a process may claim it.
+      // No class has such a name, but a hostile process may report one.
       {".m", ".", "m", "()V", true},
-      // Without a class it is the name of a native function.
+      // A name without a class is that of a native function.
       {"sync", "org.x.Learner", "sync", "()V", false},
       {"s*", "org.x.Learner", "sync", "()V", false},
       {"Lear*", "org.x.Learner", "sync", "()V", true},
@@ -117,7 +117,7 @@ TEST_CASE("the configuration determines which nodes run a JVM") {
   rose::config::Node go = node({"./kv"});
   go.functions = {"raft.step"};
   CHECK(native_of(go).functions == go.functions);
-  // A shell may start any program: the name decides.
+  // The program that a shell starts is unknown, so the form of the name decides.
   CHECK(is_method(node({"sh", "-c", "exec $JAVA org.x.Main"}), "org.x.Main.run"));
   CHECK_FALSE(is_method(node({"sh", "-c", "exec ./kv"}), "raft.step"));
   CHECK_FALSE(is_method(node({"./kv"}), "org.x.Main.run"));

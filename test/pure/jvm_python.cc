@@ -1,5 +1,5 @@
-// The stacks that Python processes store (python/stacks_layout.h), with arbitrary content, because the process writes
-// them.
+// Reads the stacks that Python processes store (python/stacks_layout.h). A process can write anything there, so the
+// content may be arbitrary.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -39,7 +39,8 @@ TEST_CASE("the stack of a Python thread is read innermost first") {
   CHECK(frames[0].file == "/srv/spool.py");
   CHECK(frames[0].line == 46);
   CHECK(frames[1].function == "spool.main");
-  CHECK(parse_stack(bytes_of(*file), 4711 + kThreads).empty());  // another thread in the same slot
+  // this thread uses the same slot, but the slot contains the stack of another one
+  CHECK(parse_stack(bytes_of(*file), 4711 + kThreads).empty());
   CHECK(parse_stack(bytes_of(*file).substr(1), 4711).empty());
   CHECK(parse_stack("", 4711).empty());
 }
@@ -51,7 +52,8 @@ TEST_CASE("a damaged file of stacks is read safely") {
   for (std::uint32_t& function : thread.functions) function = 0xffffffff;
   CHECK(parse_stack(bytes_of(*file), 4711).empty());
   thread.functions[3] = kMostFunctions - 1;
-  std::memset(&file->function[kMostFunctions - 1], '\x1b', sizeof(StackFunction));  // its texts are not terminated
+  // the texts of this function have no terminating NUL
+  std::memset(&file->function[kMostFunctions - 1], '\x1b', sizeof(StackFunction));
   const auto frames = parse_stack(bytes_of(*file), 4711);
   REQUIRE(frames.size() == 1);
   CHECK(frames[0].function.find('\x1b') == std::string::npos);

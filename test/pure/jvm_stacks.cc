@@ -1,4 +1,4 @@
-// The stacks of a JVM's threads, as the agent's file stores them.
+// Reads the stacks of a JVM's threads from the file of rose's agent.
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -67,8 +67,9 @@ TEST_CASE("stacks that a JVM recorded are read back") {
   CHECK(stacks[0].frames[0].file == "Store.java");
   CHECK(stacks[0].frames[0].line == 40);
   CHECK(stacks[0].frames[1].function == "org.x.Store.run?");
-  CHECK(stacks[2].frames[1].function == "");  // an index without a name
-  // The stack at a given time: the last one recorded before it, or the one kept for it.
+  CHECK(stacks[2].frames[1].function == "");  // there is no name for the frame's index
+  // The stack of a thread at a given time is the last one recorded before that time, or one that was kept for that
+  // time.
   CHECK(stack_of(stacks, 7, 6'000) == &stacks[0]);
   CHECK(stack_of(stacks, 7, 1'990) == &stacks[1]);
   CHECK(stack_of(stacks, 9, 2'600) == &stacks[2]);

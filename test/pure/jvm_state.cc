@@ -38,7 +38,7 @@ TEST_CASE("the state that a JVM wrote is read back") {
   CHECK(state.version == "17.0.15+6");
   REQUIRE(state.notes.size() == 1);
   CHECK(state.notes[0].entry == 7);
-  CHECK(state.notes[0].text == "no?");  // nothing reaches a terminal
+  CHECK(state.notes[0].text == "no?");  // characters that could control a terminal are replaced
   REQUIRE(state.places.size() == 1);
   CHECK(state.places[0].entry == 3);
   CHECK(state.places[0].text == "x.A.m");
@@ -63,11 +63,11 @@ TEST_CASE("a state file of a killed JVM is read up to its end, a foreign file is
   JvmState state;
   CHECK_FALSE(parse_state("", state));
   CHECK_FALSE(parse_state(std::string(sizeof(StateHead), 'x'), state));
-  // The header announces more records than there are.
+  // The header says that there are more records than the file contains.
   REQUIRE(
       parse_state(head(1000) + packed(RecordKind::note, "a") + packed(RecordKind::note, "b").substr(0, 100), state));
   CHECK(state.notes.size() == 1);
-  // Lengths beyond the record, and kinds of a later version, are left out.
+  // Records are left out if their length is too large, or if their kind is unknown because a later version wrote them.
   StateRecord one;
   one.kind = static_cast<std::uint32_t>(RecordKind::note);
   one.length = kStateText + 1;

@@ -42,7 +42,7 @@ JvmState read(const std::vector<StateRecord>& records, bool breakpoints = true) 
   return state;
 }
 
-// A class file's constant pool: Utf8, Class and similar entries, in order.
+// The constant pool of a class file. Its entries (Utf8, Class and the like) are added in their order.
 struct Pool {
   std::vector<unsigned char> bytes;
   std::size_t count = 1;
@@ -60,7 +60,7 @@ struct Pool {
          static_cast<unsigned char>(b)});
     return count++;
   }
-  void eight() {  // a long occupies two entries
+  void eight() {  // adds a long, which occupies two entries
     put({5, 0, 0, 0, 0, 0, 0, 0, 1});
     count += 2;
   }
@@ -93,7 +93,7 @@ TEST_CASE("the reason why methods are not watched is reported") {
   CHECK(says({read({record(RecordKind::note, "a debugger")}, false)}, "a debugger"));
   CHECK(says({read({})}, "no class"));
   CHECK(complaints("n1", {read({record(RecordKind::method, "x.A.m")})}).empty());
-  // The first JVM was a tool that the start script executed before the server, so its note is no problem.
+  // The first JVM is a tool that the start script ran before the server. Its note is not a problem.
   CHECK(complaints("n1",
                    {read({record(RecordKind::note, "a debugger")}, false), read({record(RecordKind::method, "x.A.m")})})
             .empty());
@@ -156,7 +156,7 @@ TEST_CASE("call sites of a method have the callee's name and whether they are in
   CHECK(parsed.callee(9999).empty());
 
   const auto high = static_cast<unsigned char>(method >> 8), low = static_cast<unsigned char>(method);
-  // invokevirtual; nop; invokevirtual; goto -4; invokedynamic; return
+  // the code is: invokevirtual; nop; invokevirtual; goto -4; invokedynamic; return
   const std::vector<unsigned char> code{
       0xb6, high, low, 0x00, 0xb6, high, low, 0xa7, 0xff, 0xfc, 0xba, 0, static_cast<unsigned char>(dynamic),
       0,    0,    0xb1};
@@ -170,7 +170,7 @@ TEST_CASE("call sites of a method have the callee's name and whether they are in
   CHECK(sites[2].callee == "write");
   CHECK_FALSE(sites[2].loop);
 
-  // Truncated anywhere, it is read as far as possible.
+  // If the pool is truncated, everything before the cut is still read.
   for (std::size_t n = 0; n < pool.bytes.size(); ++n)
     (void)ConstantPool(std::span(pool.bytes).first(n), pool.count).callee(method);
 }
@@ -196,10 +196,10 @@ TEST_CASE("the code book distinguishes system calls, also made through helpers, 
   CHECK(places[1].site.offset == 9);
   CHECK(places[1].site.line == 11);
   CHECK(places[1].site.loop);
-  CHECK_FALSE(places[2].syscall);  // the method calls itself
+  CHECK_FALSE(places[2].syscall);  // this place is a call of the method itself
   CHECK(book.places("n2", "x.A.save").empty());
   CHECK_FALSE(book.contains("n1", "x.A"));
-  // The same text from another run is recorded only once.
+  // The same text, from another run, must not be recorded again.
   book.learn_text("n1", "method\tx.A.save\ncall\t4\t10\t0\tjava.util.Map.put\n");
   CHECK(book.places("n1", "x.A.save").size() == 3);
 }

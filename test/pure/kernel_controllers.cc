@@ -1,4 +1,4 @@
-// Which values are written to which file of a cgroup to limit memory and processor time; cgroup v2 and v1.
+// Which values rose writes to which files of a cgroup to limit memory and processor time, for cgroup v2 and v1.
 #include <catch2/catch.hpp>
 #include <filesystem>
 
@@ -17,7 +17,8 @@ TEST_CASE("limits are written as cgroup v2 files") {
   CHECK(unlimited(Controller::memory, true) == Writes{{"memory.max", "max"}, {"memory.swap.max", "max", true}});
   CHECK(limited(Controller::cpu, true, 50'000) == Writes{{"cpu.max", "5000 100000"}});
   CHECK(limited(Controller::cpu, true, 2'500'000) == Writes{{"cpu.max", "250000 100000"}});
-  CHECK(limited(Controller::cpu, true, 1) == Writes{{"cpu.max", "1000 100000"}});  // the kernel's minimum
+  // the kernel accepts no less than 1000
+  CHECK(limited(Controller::cpu, true, 1) == Writes{{"cpu.max", "1000 100000"}});
   CHECK(unlimited(Controller::cpu, true) == Writes{{"cpu.max", "max 100000"}});
 }
 
@@ -31,15 +32,17 @@ TEST_CASE("limits are written as cgroup v1 files") {
   CHECK(unlimited(Controller::cpu, false) == Writes{{"cpu.cfs_quota_us", "-1"}});
 }
 
-// A folder of plain files: written values can be read back, and counters that the kernel would maintain are found.
+// Uses a folder of ordinary files: the values written to it must be read back, and so must the counters, which the
+// kernel would keep.
 TEST_CASE("limits and their hit counts are read back") {
   const test::Folder folder;
   const std::filesystem::path path = folder.path;
   for (const char* name : {"memory.max", "cpu.max"}) REQUIRE(write_file(path / name, ""));
-  CHECK(write_all(path, limited(Controller::memory, true, 16 << 20)) == 0);  // no swap there
+  // there is no file for a limit of swap here, which must not matter
+  CHECK(write_all(path, limited(Controller::memory, true, 16 << 20)) == 0);
   CHECK(write_all(path, limited(Controller::cpu, true, 50'000)) == 0);
   CHECK(in_force(path, Controller::memory, true, 16 << 20));
-  CHECK(in_force(path, Controller::memory, true, (16 << 20) + 100));  // rounded to pages
+  CHECK(in_force(path, Controller::memory, true, (16 << 20) + 100));  // the kernel rounds limits to pages
   CHECK_FALSE(in_force(path, Controller::memory, true, 32 << 20));
   CHECK(in_force(path, Controller::cpu, true, 50'000));
   CHECK_FALSE(in_force(path, Controller::cpu, true, 500'000));
@@ -81,7 +84,7 @@ TEST_CASE("a cgroup's own limits are those that differ from a new cgroup's") {
            {"rdma.max", "mlx4_0 hca_handle=2 hca_object=max\n"},
            {"cpuset.cpus", "0-1\n"}})
     REQUIRE(write_file(path / name, value));
-  REQUIRE(write_file(path / "memory.peak.max", "7\n", 0400));  // a file that only the kernel writes
+  REQUIRE(write_file(path / "memory.peak.max", "7\n", 0400));  // only the kernel writes this file
   CHECK(own_limits(path) == std::vector<OwnLimit>{{"cpu.max", {"50000 100000"}},
                                                   {"cpuset.cpus", {"0-1"}},
                                                   {"io.max",

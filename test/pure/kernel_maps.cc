@@ -1,4 +1,4 @@
-// The mappings of a process, parsed from the kernel's text.
+// Reads the mappings of a process from the kernel's text.
 #include "kernel/maps.h"
 
 #include <fcntl.h>

@@ -42,7 +42,7 @@ TEST_CASE("noise rules change the list in order", "[noise]") {
 
   const auto cleared = noise_table({"none", "read:EAGAIN"});
   REQUIRE(cleared);
-  CHECK(has(*cleared, "read", EAGAIN));  // asked for by name: on blocking descriptors too
+  CHECK(has(*cleared, "read", EAGAIN));  // because it is given by name, it applies to blocking descriptors, too
   CHECK_FALSE(has(*cleared, "futex", EAGAIN));
   CHECK(describe_noise(*cleared).size() == 1);
 
@@ -68,5 +68,5 @@ TEST_CASE("noise rules with unknown names are refused", "[noise]") {
   (void)refused("openat:");
   (void)refused("zz*:ENOENT");
   (void)refused("openat:E4000");
-  (void)refused("-openat:ENOENT");  // refused: it is not in the list
+  (void)refused("-openat:ENOENT");  // refused, because the list contains no such entry
 }

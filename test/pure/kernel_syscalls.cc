@@ -1,5 +1,5 @@
-// The syscall table agrees with the numbers in the compiler's headers; names of errors and signals are converted in
-// both directions.
+// The numbers in rose's table of system calls must be those in the compiler's headers. The names of errors and signals
+// are converted in both directions.
 #include "kernel/syscalls.h"
 
 #include <fcntl.h>
@@ -30,7 +30,8 @@ TEST_CASE("every system call number is in the table once", "[kernel]") {
       CHECK(index >= -1);
       CHECK(index <= 5);
     }
-    // A directory descriptor without its path, or a second path without a first, means nothing.
+    // An index of a directory descriptor without a path, or of a second path without a first, would be an error in the
+    // table.
     if (info.dirfd >= 0) CHECK(info.path > info.dirfd);
     if (info.dirfd2 >= 0) CHECK(info.path2 > info.dirfd2);
     if (info.path2 >= 0) CHECK(info.path >= 0);
@@ -170,10 +171,11 @@ TEST_CASE("call numbers in dumps are independent of the processor", "[kernel]") 
     if (kernel::find_syscall(number) != nullptr || kernel::kPortableNumbers)
       CHECK(kernel::native_call(kernel::portable_call(number)) == number);
   }
-  // A dump contains 1 for write and 263 for unlinkat (x86-64), whatever their numbers are here.
+  // In dumps, write is always 1 and unlinkat 263, as on x86-64, whatever their numbers are on this machine.
   CHECK(kernel::portable_call(kernel::find_syscall("write")->number) == 1);
   CHECK(kernel::portable_call(kernel::find_syscall("unlinkat")->number) == 263);
-  CHECK(kernel::syscall_name(kernel::native_call(2)) == "open");  // even if the processor has no such call
+  // this name exists even if the processor has no such call
+  CHECK(kernel::syscall_name(kernel::native_call(2)) == "open");
   CHECK(kernel::syscall_name(kernel::native_call(437)) == "openat2");
 }
 

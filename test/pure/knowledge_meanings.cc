@@ -22,7 +22,7 @@ std::string words_of(std::string_view text) {
   return all;
 }
 
-// The statements that these entries, and the words of `peer` and `link`, find in a message.
+// The statements found in a message with these entries, and with the words for `peer` and `link`.
 std::string read(const std::string& entries, std::string_view text) {
   const std::string file = "[words]\npeer = \"node peer\"\nlink = \"connection link\"\n" + entries;
   const std::array<std::pair<std::string_view, std::string_view>, 1> files = {{{"test.toml", file}}};
@@ -55,7 +55,7 @@ TEST_CASE("a system's own entries apply beside the built-in ones") {
   REQUIRE(!before.empty());
   Entry bent;
   bent.says = Says::slow_disk;
-  bent.words = "Plate|Platter .. bent";  // messages are compared in lower case
+  bent.words = "Plate|Platter .. bent";  // capital letters do not matter, because messages are compared in lower case
   bent.example = own;
   CHECK(Meanings::problem(bent).empty());
   Meanings::use({bent});
@@ -76,7 +76,8 @@ TEST_CASE("a system's own entries apply beside the built-in ones") {
   }
   wrong.words = "bent ... <waits>";
   wrong.example = "the disk is bent";
-  CHECK(Meanings::problem(wrong) == "example: it does not have the words");  // in this order
+  // the example contains these words, but in another order
+  CHECK(Meanings::problem(wrong) == "example: it does not have the words");
 }
 
 TEST_CASE("every built-in entry has a source and an example that it matches") {
@@ -89,7 +90,7 @@ TEST_CASE("every built-in entry has a source and an example that it matches") {
     const NamesOfNodes nodes = {{"n1", true}, {"n2", false}};
     const Sentence sentence(one.example, &nodes);
     CHECK(all.has(one, sentence));
-    // Read as a whole, it has the entry's meaning: nothing negates it.
+    // The sentence as a whole must have the meaning of the entry, so no part of it may negate that.
     const std::vector<Statement> statements = all.read(sentence);
     if (one.says != Says::other)
       CHECK(std::any_of(statements.begin(), statements.end(),
@@ -123,13 +124,15 @@ TEST_CASE("a node's name or address is a word that patterns can require") {
   CHECK(named("(n2) is gone, asked n1") == "@node is gone asked @self");
   CHECK(named("peer=10.0.0.2:7000 lost") == "peer @node lost");
   CHECK(named("tcp://10.0.0.2:7000 lost") == "@node lost");
-  CHECK(Sentence("peers: tcp://10.0.0.2:7000", &nodes).words().size() == 2);  // "tcp" is no word of it
+  // "tcp" is not one of its words, because it is part of an address
+  CHECK(Sentence("peers: tcp://10.0.0.2:7000", &nodes).words().size() == 2);
   CHECK(named("n2.cluster.local lost") == "@node lost");
   CHECK(named("db-main lost") == "@node lost");
   CHECK(named("n22 and xn2 and 10.0.0.21") == "n22 and xn2 and");
-  CHECK(named("open /srv/n2/data: denied") == "open denied");  // a folder
-  CHECK(named("n2=lost") == "n2 lost");                        // a field
-  // A word that is also a node's name keeps its own meaning.
+  // a node's name within the path of a folder does not name the node
+  CHECK(named("open /srv/n2/data: denied") == "open denied");
+  CHECK(named("n2=lost") == "n2 lost");  // a field whose name is that of a node does
+  // If a word is also the name of a node, it still has its own meaning.
   const Sentence plain("server lost", &nodes);
   REQUIRE(plain.words().size() == 2);
   CHECK(plain.words()[0].text == "server");
@@ -141,7 +144,7 @@ TEST_CASE("patterns support gaps, alternatives, classes, optional words and requ
   CHECK(read(lost, "node n2 is lost") == "lost: node n2 is lost");
   CHECK(read(lost, "peer gone") == "lost: peer gone");
   CHECK(read(lost, "node one two three four lost").empty());
-  CHECK(read(lost, "the node. It lost").empty());  // another sentence
+  CHECK(read(lost, "the node. It lost").empty());  // because "lost" is in the next sentence
   CHECK(read(entry("panic", "panic:"), "panic: x") == "panic: panic");
   CHECK(read(entry("panic", "panic:"), "do not panic, x").empty());
   CHECK(read(entry("late", "time*"), "timeouts") == "late: timeouts");
@@ -162,7 +165,7 @@ TEST_CASE("negated and hypothetical statements have no meaning") {
     CHECK((link || read(lost, text).empty()));
   }
   CHECK(read(lost, "cannot reach n2: link down") == "lost: down");
-  // A negation between the words of a pattern counts, too, unless the pattern requires it.
+  // A negation between the words of a pattern counts, unless the pattern itself contains it.
   const std::string wide = entry("lost", "<peer> ... down|lost"), denial = entry("lost", "<peer> .. not .. ready");
   CHECK(read(wide, "the peer on rack 3 is down") == "lost: peer on rack 3 is down");
   for (const char* text : {"peer is no longer down", "peer was not lost", "the peer may be down"}) {

@@ -1,4 +1,5 @@
-// Clocks that are set while logs are written: distinguished from silences, late lines and time zone changes.
+// A clock that is set while a log is written must be distinguished from silences, late lines and changes of the time
+// zone.
 #include "logs/clock_jumps.h"
 
 #include <fmt/format.h>
@@ -20,7 +21,8 @@ std::string line(int second, const std::string& text = "tick") {
                      second / 60 % 60, second % 60, text, second);
 }
 
-// Lines every two seconds; `off` maps a second to the number of seconds by which the clock is then ahead.
+// The log of a node that writes a line every two seconds. `off` gives the number of seconds by which the clock is ahead
+// at a given second.
 template <typename Off>
 std::string ticking(int from, int to, Off&& off) {
   std::string text;
@@ -61,7 +63,7 @@ TEST_CASE("timestamps that jump ahead while the peers' do not are a clock step")
   CHECK(jump.until_ns == kNoTime);
   CHECK(jump.weight >= 0.8);
   CHECK(jump.words == "n3.log:17 of n3: its times jump forward by 1h");
-  // The times of n3 are corrected to those of the others.
+  // After the jump is found, the times of n3 are the same as those of the others.
   for (std::size_t i = 0; i < 31; ++i) CHECK(c.time(2, i) == c.time(0, i));
 }
 
@@ -73,7 +75,8 @@ TEST_CASE("a quiet log that ends a little later than the others has no clock ste
 TEST_CASE("if the peers log little, a log that continues after theirs has no clock step") {
   const auto goes_on = ticking(600, 630, [](int) { return 0; }) + ticking(653, 665, [](int) { return 0; });
   CHECK(Cluster({goes_on, line(600) + line(601) + line(607)}).logs.jumps.empty());
-  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());  // its usual gaps are as long
+  // gaps as long as this one are usual in this log
+  CHECK(Cluster({goes_on, right(590, 604) + right(629, 631)}).logs.jumps.empty());
   CHECK(Cluster({goes_on, right(600, 632)}).logs.jumps.size() == 1);
 }
 
@@ -82,7 +85,7 @@ TEST_CASE("a clock step during an unusually long silence is measured without the
       {right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
   REQUIRE(c.logs.jumps.size() == 1);
   CHECK(c.logs.jumps[0].change_ns == kHour * kSecond);
-  // The jump is at the first line with a changed timestamp, and not at the last line before it.
+  // The jump is at the first line with a changed time, not at the line before it.
   CHECK(c.logs.jumps[0].at_ns == c.time(0, 16));
 }
 
@@ -107,23 +110,24 @@ TEST_CASE("a step backwards, or forwards and back, is recognised from the log al
 }
 
 TEST_CASE("silences, late lines and jumps of all logs are not clock steps") {
-  // A single node: one hour of silence.
+  // If there is only one node, its log may as well contain a silence of one hour.
   CHECK(Cluster({ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })}).logs.jumps.empty());
-  // The other nodes log later, so they were running.
+  // The other nodes log later than the jump, so they went on in that hour.
   CHECK(Cluster({right() + right(600 + kHour, 660 + kHour),
                  ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // It ended an hour after the others, but after the jump it ran for a different time than the others did.
+  // One node ended an hour after the others, by its clock. After the change of its clock it ran for a different time
+  // than they did.
   CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // A late line.
+  // One line is late.
   CHECK(Cluster({right(600, 630) + line(600, "slow") + right(632, 660), right()}).logs.jumps.empty());
-  // The end of summer time, for all nodes.
+  // Summer time ends for all nodes.
   const auto winter = ticking(4600, 4660, [](int second) { return second > 4630 ? -kHour : 0; });
   const Cluster zone({winter, winter, winter});
   CHECK(zone.logs.jumps.empty());
   for (std::size_t i = 1; i < 31; ++i) CHECK(zone.time(1, i) - zone.time(1, i - 1) == 2 * kSecond);
-  // Times since a start restart from zero whenever the program starts.
+  // Times that count from the start of the program begin again with zero at each start.
   std::string boots;
   for (int start = 0; start < 2; ++start)
     for (int i = 0; i < 20; ++i) boots += fmt::format("[{:5}.000000] kernel: thing {}\n", 100 + i * 3, i);

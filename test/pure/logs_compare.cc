@@ -70,7 +70,8 @@ TEST_CASE("matching of long, different sequences takes bounded work") {
   std::vector<TemplateId> a(100'000), b(100'000);
   for (TemplateId& one : a) one = rng() % 5000;
   for (TemplateId& one : b) one = rng() % 5000;
-  for (std::size_t i = 0; i < a.size(); i += 3) a[i] = b[i] = static_cast<TemplateId>(10'000 + i);  // in both
+  // every third message is the same in both logs
+  for (std::size_t i = 0; i < a.size(); i += 3) a[i] = b[i] = static_cast<TemplateId>(10'000 + i);
   const std::vector<Matched> matched = match_sequences(a, b);
   check_matched(matched, a, b);
   CHECK(matched.size() >= 33'000);
@@ -115,7 +116,8 @@ TEST_CASE("messages that only the failure's log has are found in real logs") {
     for (const char* text : row.has_not) CHECK(observed.find(text) == std::string::npos);
     CHECK(pair.difference.observed.size() < pair.failure.nodes[0].messages.size());
     if (std::string(row.system) != "klog")
-      CHECK(!pair.difference.nodes[0].matched.empty());  // klog: the normal log is one line about another request
+      // not for klog, because the normal log is one line about another request
+      CHECK(!pair.difference.nodes[0].matched.empty());
   }
 }
 

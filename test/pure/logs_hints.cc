@@ -1,4 +1,4 @@
-// Hints: the causes of a failure that the logs of one or several nodes suggest.
+// Hints at the causes of a failure, from the logs of one or several nodes.
 #include "logs_support.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using namespace rose::logs::test;
 
 namespace {
 
-// The logs of n1, n2, ... in a failure and in a run without faults, and the hints in them.
+// The logs of n1, n2, ... in a failure and in a run without faults, and the hints found in them.
 struct Hinted {
   rose::test::Folder folder;
   Templates kinds;
@@ -69,7 +69,7 @@ TEST_CASE("if a node takes over the role of another one, that one may have been 
   CHECK(one.find(Hint::Kind::stop, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::silence, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::end, "n1") == nullptr);
-  // In the run without faults another node was elected from the beginning, so its election is not a hint.
+  // In the run without faults n3 was elected from the beginning, so that its election is not a hint.
   const Hinted other({follows + led, follows, follows}, {follows, follows, follows + led});
   CHECK(other.find(Hint::Kind::end, "n3") == nullptr);
 }
@@ -78,12 +78,12 @@ TEST_CASE("without timestamps, term numbers show which node had a role first", "
   const Hinted one(
       {"listening\nleader of term 2, from job 57 on\n", "listening\n", "listening\nleader of term 1, from job 0 on\n"},
       {"listening\n", "listening\nleader of term 1, from job 0 on\n", "listening\n"});
-  // In the run without faults, n2 has the role.
+  // In the run without faults, n2 has the role. In the failure, others have it.
   CHECK(one.find(Hint::Kind::end, "n2") != nullptr);
-  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // the logs do not show when it stopped
+  CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // because the logs do not show when n2 stopped
 }
 
-// Messages of haproxy 2.6 and two nginx 1.22 when web2's link was down for a while and web1 was killed.
+// The messages of haproxy 2.6 and of two nginx 1.22. The link of web2 was down for a while, and web1 was killed.
 TEST_CASE("a node that refuses connections has ended, one that does not answer is partitioned", "[logs]") {
   const std::string lb =
       "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- "
@@ -101,7 +101,7 @@ TEST_CASE("a node that refuses connections has ended, one that does not answer i
   const Hint* gone = one.find(Hint::Kind::end, "n2");
   REQUIRE(gone != nullptr);
   CHECK(gone->reported);
-  const Hint* missed = one.find(Hint::Kind::end, "n3");  // nothing shows that it survived: a guess
+  const Hint* missed = one.find(Hint::Kind::end, "n3");  // nothing shows that n3 went on, so its end is a guess
   REQUIRE(missed != nullptr);
   CHECK(missed->missed);
   CHECK(!missed->reported);
@@ -122,14 +122,14 @@ TEST_CASE("a node that does not answer may also have ended or been paused", "[lo
   CHECK(ended->weight < cut->weight / 2);
   CHECK(stands->weight < cut->weight / 2);
   CHECK(stands->missed);
-  // Its machine answered, so its process has ended.
+  // The machine of n2 answered, so the process of n2 has ended.
   const Hinted closed({"2026-01-02 03:04:05 WARN n2: read timed out\n"
                        "2026-01-02 03:04:06 WARN n2: unexpected EOF\n"},
                       {});
   CHECK(closed.find(Hint::Kind::stop, "n2") == nullptr);
   REQUIRE(closed.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(closed.find(Hint::Kind::end, "n2")->weight > ended->weight);
-  // This also holds for logs without times.
+  // The same must follow from logs without times.
   REQUIRE(Hinted({"lost connection to n2\n"}, {}).find(Hint::Kind::end, "n2") != nullptr);
 }
 
@@ -141,7 +141,7 @@ TEST_CASE("a node whose own network interface is down is partitioned from all ot
     for (const Hint& hint : one.evidence.hints)
       if (hint.kind == Hint::Kind::silence && hint.node == "n1") peers.insert(hint.peer);
     CHECK(peers == std::set<std::string>{"n2", "n3"});
-    CHECK(one.find(Hint::Kind::end, "n2") == nullptr);  // the partition explains the missing peers
+    CHECK(one.find(Hint::Kind::end, "n2") == nullptr);  // the partition explains why n2 is missed
   }
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("a node that others declared dead was partitioned or paused", "[logs]"
     CHECK(stop->missed);
     CHECK(out.find(Hint::Kind::silence, "n1") != nullptr);
   }
-  // A message of this node about another one.
+  // This is a message of n1 about another node.
   const Hinted other({ok + "2026-01-02 03:04:30.000 WARN our peer n2 is dead\n"}, {});
   CHECK(other.find(Hint::Kind::stop, "n1") == nullptr);
 }
@@ -254,11 +254,12 @@ TEST_CASE("a program whose opening lines recur has restarted, whatever their wor
   REQUIRE(end != nullptr);
   CHECK(end->signal == 9);
   CHECK(end->message == 6);
-  // An error at the level "info" has less weight.
+  // The level of this error is only "info", so it has less weight.
   const Hint* reset = one.find(Hint::Kind::call, "n1");
   REQUIRE(reset != nullptr);
   CHECK(reset->weight <= 0.5);
-  // The first messages of an excerpt may recur because the program repeats them in each round.
+  // In an excerpt, the first messages may occur again because the program repeats them in each round, not because it
+  // restarted.
   std::string round;
   for (int i = 0; i < 30; ++i)
     round += fmt::format(
@@ -268,7 +269,7 @@ TEST_CASE("a program whose opening lines recur has restarted, whatever their wor
   CHECK(Hinted({round}, {}).find(Hint::Kind::end, "n1") == nullptr);
 }
 
-// PostgreSQL 15: its checkpointer was killed; later the server was stopped.
+// The messages of PostgreSQL 15, whose checkpointer was killed. Later the server was stopped.
 TEST_CASE("the end of a child process, also during an orderly stop, is not the node's end", "[logs]") {
   const std::string at = "2026-11-23 21:37:";
   const Hinted one({at + "35.009 UTC [27001] LOG:  checkpoint starting: wal\n" + at +
@@ -291,10 +292,10 @@ TEST_CASE("the end of a child process, also during an orderly stop, is not the n
   const Hint* write = one.find(Hint::Kind::call, "n1");
   REQUIRE(write != nullptr);
   CHECK(write->syscalls.front() == "write");
-  CHECK(write->weight < 0.3);  // the message does not name the disk
+  CHECK(write->weight < 0.3);  // a disk may be the cause, but the message does not say so
 }
 
-// mosquitto 2.0.11, once with a folder in place of the file; once with the peer's link down.
+// The messages of mosquitto 2.0.11, once with a folder in place of its file, once while the peer's link was down.
 TEST_CASE("a separate error message belongs to the previous one; of two nodes the other is the unnamed peer",
           "[logs]") {
   const std::string text =
@@ -309,7 +310,8 @@ TEST_CASE("a separate error message belongs to the previous one; of two nodes th
   CHECK(call->path == "/srv/m1/data/mosquitto.db.new");
   REQUIRE(!call->syscalls.empty());
   CHECK(call->syscalls.front() == "unlink");
-  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);  // there are three nodes, and the message names none
+  // because there are three nodes, and the message contains no name
+  CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
   Templates kinds;
   const Logs failure = read_text(text, {"n1.log", "n1"}, {}, kinds);
   const std::vector<Hint> hints = find_hints(failure, {}, compare(failure, {}, kinds), {{"n1", {}}, {"n2", {}}});
@@ -328,19 +330,20 @@ TEST_CASE("a line without a timestamp after an ordinary message is read separate
   CHECK(call->error == EACCES);
   CHECK(call->path == "/srv/n1/data/state.json");
   CHECK(call->weight > 0.9);
-  // If the message occurred earlier without a line that states the error, that occurrence does not decide for all.
+  // An earlier occurrence of the message, without a line that contains the error, must not prevent the hint.
   const Hinted later({begin + begin + refused}, {begin + begin});
   REQUIRE(later.find(Hint::Kind::call, "n1") != nullptr);
   CHECK(later.find(Hint::Kind::call, "n1")->weight > 0.9);
-  // An exception may follow the message instead.
+  // The line after the message may also be that of an exception.
   const std::string trace = "org.x.BadSumException: block 8\n\tat org.x.Store.check(Store.java:40)\n";
   REQUIRE(Hinted({begin + trace}, {begin}).find(Hint::Kind::thrown, "n1") != nullptr);
-  // A message that also occurs in runs without faults is weak evidence.
+  // If the message also occurs in runs without faults, it is weak evidence.
   const Hinted usual({begin + refused}, {begin + refused});
   CHECK((usual.find(Hint::Kind::call, "n1") == nullptr || usual.find(Hint::Kind::call, "n1")->weight < 0.2));
 }
 
-// Messages of ovsdb-server 3.1.0 with a full disk: both layers report each failure, the upper one more often.
+// The messages of ovsdb-server 3.1.0 while its disk was full. Both layers report each failure, the upper one several
+// times.
 TEST_CASE("one failure that two layers of a program log counts once", "[logs]") {
   const std::string at = "2026-11-25T22:28:24.";
   const Hinted one({at + "100Z|00018|raft|INFO|server ee7a added to configuration\n" + at +
@@ -367,7 +370,7 @@ TEST_CASE("a log file that is opened again means a restart", "[logs]") {
   REQUIRE(end != nullptr);
   CHECK(end->message == 3);
   CHECK(end->weight >= 0.8);
-  // It does not start again: one end, not three.
+  // The node does not start again, so it ended once, not three times.
   for (const Hint& hint : one.evidence.hints)
     if (hint.kind == Hint::Kind::end && &hint != end) CHECK(hint.weight < 0.5 * end->weight);
 }
@@ -389,17 +392,17 @@ TEST_CASE("the clock that differs from most others is wrong, whichever node repo
     CHECK(first->weight == second->weight);
     CHECK(std::abs(third->clock.off_ns) / 1'000'000'000 == 60);
     CHECK(third->clock.either_way);
-    // The node answers, so it is not missed.
+    // The node answers, so there must be no hint that others miss it.
     CHECK(one.find(Hint::Kind::silence, "n1") == nullptr);
   }
-  // If the clock of another node is ahead, this node's clock may be behind.
+  // If another node's clock seems to be ahead, it may also be this node's clock that is behind.
   const Hinted two({ready + "2026-01-02 03:04:06.000 WARN clock offset of n2: 90s ahead\n", ready}, {ready, ready});
   const Hint *ahead = two.find(Hint::Kind::clock, "n2"), *behind = two.find(Hint::Kind::clock, "n1");
   REQUIRE((ahead != nullptr && behind != nullptr));
   CHECK(ahead->clock.off_ns == 90'000'000'000);
   CHECK(behind->clock.off_ns == -90'000'000'000);
   CHECK(ahead->weight == behind->weight);
-  // A message that the run without faults also has is weak evidence.
+  // If the message also occurs in the run without faults, it is weak evidence.
   const Hinted always({ready + drift(1, 3), ready}, {ready + drift(1, 3), ready});
   const Hint* usual = always.find(Hint::Kind::clock, "n3");
   CHECK((usual == nullptr || usual->weight < 0.1));
@@ -441,7 +444,7 @@ TEST_CASE("a slow disk is that of the writer, or of the node that the message na
   CHECK(slow("WARN disk I/O of 10.0.0.2 is stalled for 32s") == "n2 n1 ");
   CHECK(slow("WARN 3 slow ops, oldest one blocked for 34 sec, n2 has slow ops") == "n2 n1 ");
   CHECK(slow("WARN no heartbeat to n2 in time: slow fsync took 2.4s") == "n1 n2 ");
-  CHECK(slow("DEBUG slow disk: fsync took 2.4s") == "n1 ");  // if there is no stronger hint
+  CHECK(slow("DEBUG slow disk: fsync took 2.4s") == "n1 ");  // such a message counts if there is no stronger hint
   CHECK(slow("DEBUG slow disk: fsync took 2.4s\n2026-01-02 03:04:06 WARN n2 refused the connection") == "");
 }
 
@@ -496,7 +499,7 @@ TEST_CASE("errors during a successful start and debug messages give no hints", "
   const Hinted missed({later}, {});
   REQUIRE(missed.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(missed.find(Hint::Kind::end, "n2")->message > 40);
-  // A program that ends soon after its start has failed.
+  // If a program ends soon after its start, it has failed.
   CHECK(Hinted({line(0, "INFO  starting kvd 3.1.0") + line(2, refused) + line(9, "INFO  round 1 is done")}, {})
             .find(Hint::Kind::end, "n2") != nullptr);
 }
@@ -509,7 +512,7 @@ TEST_CASE("if there is no other hint, an orderly stop of the only node is one", 
   REQUIRE(end != nullptr);
   CHECK(end->signal == 15);
   CHECK(end->weight < 0.2);
-  CHECK(Hinted({stop, stop}, {}).evidence.hints.empty());  // all were stopped
+  CHECK(Hinted({stop, stop}, {}).evidence.hints.empty());  // all nodes were stopped, so this is not the failure
   CHECK(Hinted({work}, {}).evidence.hints.empty());
 }
 
@@ -529,7 +532,8 @@ TEST_CASE("a timeout without a peer's name refers to the node that was silent", 
   REQUIRE(stop != nullptr);
   CHECK(stop->until_ns - stop->ts_ns == 144 * kSecond);
   CHECK(one.evidence.hints.size() == 1);
-  CHECK(Hinted({waits, paused, paused}, {}).evidence.hints.empty());  // which one is unknown
+  // two nodes were paused, and it is unknown which of them the message is about
+  CHECK(Hinted({waits, paused, paused}, {}).evidence.hints.empty());
 }
 
 TEST_CASE("if no message is understood, a warning is a complaint about the node that it names", "[logs]") {
@@ -539,11 +543,11 @@ TEST_CASE("if no message is understood, a warning is a complaint about the node 
   REQUIRE(about.find(Hint::Kind::silence, "n1") != nullptr);
   CHECK(about.find(Hint::Kind::silence, "n1")->peer == "n2");
   CHECK(about.evidence.hints.front().weight <= 0.3);
-  // If there is only one log, an error that names no node is a complaint about its writer.
+  // If there is only one log, an error without the name of a node is one of the node that wrote the log.
   CHECK(Hinted({first + at + "07 ERROR odd things happen\n"}, {}).find(Hint::Kind::end, "n1") != nullptr);
   CHECK(Hinted({first + at + "07 ERROR odd things happen\n", first}, {}).evidence.hints.empty());
   CHECK(Hinted({first + at + "07 INFO delegated the shards of n2 to others\n", first}, {}).evidence.hints.empty());
-  // In a short excerpt without levels, each message is a complaint.
+  // In a short excerpt without levels, every message counts as a complaint.
   CHECK(Hinted({at + "07 delegated the shards of n2 to others\n"}, {}).find(Hint::Kind::silence, "n1") != nullptr);
   CHECK(Hinted({at + "07 odd things happen\n"}, {}).find(Hint::Kind::stop, "n1") != nullptr);
 }
@@ -608,7 +612,7 @@ TEST_CASE("nodes that joined the cluster again had not ended", "[logs]") {
 TEST_CASE("a node that finds traces of an interrupted life had ended", "[logs]") {
   const Hinted one({"2026-01-02 03:04:45 INFO Unclean shutdown detected\n"}, {});
   REQUIRE(one.find(Hint::Kind::end, "n1") != nullptr);
-  // The message is from after the restart, so later failures do not belong to that end.
+  // The node wrote the message after it had restarted, so failures that come later do not belong to that end.
   CHECK(one.find(Hint::Kind::end, "n1")->until_ns == one.find(Hint::Kind::end, "n1")->ts_ns);
   const Hinted torn({"2026-01-02 03:04:45 ERROR block checksum mismatch in /srv/db/1.sst\n"}, {});
   REQUIRE(torn.find(Hint::Kind::end, "n1") != nullptr);
@@ -652,7 +656,7 @@ TEST_CASE("an error in the answer of another node is assigned to that node", "[l
   CHECK(fails("ask 10.0.0.2:7000: rpc error: code = Unknown desc = write /data/1.log: no space left on device") ==
         "n2");
   CHECK(fails("upload to 10.0.0.2:9000 was rejected with status 507 (Insufficient Storage)") == "n2");
-  // An error of the writer: it could not store what another node sent.
+  // This is an error of the node that writes: it could not store what n2 had sent.
   CHECK(fails("cannot write batch 18 of n2: No space left on device") == "n1");
   CHECK(fails("n2 answered in 3 ms, write /data/1.log: no space left on device") == "n1");
 }

@@ -1,4 +1,5 @@
-// The layers around a program's lines are removed one by one, and every line gets its node and time.
+// What other programs add around a program's lines is removed layer by layer. Every line must get its node and its
+// time.
 #include "logs_support.h"
 
 using namespace rose;
@@ -7,7 +8,7 @@ using namespace rose::logs::test;
 
 namespace {
 
-// A file with lines of n1 and n2. A host belongs to the node whose name it begins with.
+// A file that contains lines of n1 and n2. A host belongs to the node with whose name it begins.
 struct Shared {
   Templates kinds;
   Logs logs;
@@ -72,7 +73,7 @@ TEST_CASE("lines that were cut at a width are joined", "[logs]") {
     CHECK(one.messages()[1].line == 3);
     CHECK(one.source().lines == static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n')));
   }
-  // One sentence that was cut; it occurs twice.
+  // This is one sentence that was cut into two lines. It occurs twice.
   const std::string sentence = "WARN replication: dial tcp 10.0.0.2:7000: connect: connection\nrefused\n";
   const Read twice("2026-01-02 03:04:05 " + sentence + "2026-01-02 03:04:09 " + sentence);
   REQUIRE(twice.messages().size() == 2);

@@ -1,4 +1,5 @@
-// Logs of hours: the everyday messages of a system around an outage, and logs in which nothing went wrong.
+// Logs of several hours: the everyday messages of a system before and after an outage, and logs of a system in which
+// nothing went wrong.
 #include "logs_support.h"
 
 #include <fmt/format.h>
@@ -22,8 +23,8 @@ std::string at(int seconds, const std::string& text) {
   return fmt::format("2024-03-11 {:02}:{:02}:{:02} {}\n", 10 + seconds / kHour, seconds / 60 % 60, seconds % 60, text);
 }
 
-// An hour of a node's log: one of several everyday messages every ten seconds, except in the gap, and `lines`, which
-// are in order.
+// A node's log of one hour. Every ten seconds it contains one of several everyday messages, except in the gap. `lines`,
+// which must be sorted by time, are added.
 std::string hour(const std::vector<std::pair<int, std::string>>& lines, int gap_from = 0, int gap_to = 0) {
   static const std::vector<std::string> usual = {"INFO compacted the table", "INFO answered a client",
                                                  "INFO wrote a checkpoint", "INFO took a snapshot"};
@@ -38,7 +39,7 @@ std::string hour(const std::vector<std::pair<int, std::string>>& lines, int gap_
   return text;
 }
 
-// The hints in the logs of n1, n2, ...; there is no run without faults.
+// The hints in the logs of n1, n2, ..., if there is no run without faults.
 struct Long {
   rose::test::Folder folder;
   Templates kinds;
@@ -72,7 +73,7 @@ TEST_CASE("a single everyday error in an hour of a log is only a weak hint", "[l
   REQUIRE(call != nullptr);
   CHECK(call->error == ECONNRESET);
   CHECK(call->syscalls.size() == 1);
-  // At the end of the log, it may be the outage; an error of a disk always may.
+  // A message at the end of the log may be about the outage; an error of a disk may be, wherever it is.
   const Long last({hour({{3500, reset}}), hour({}), hour({})});
   REQUIRE(last.find(Hint::Kind::call, "n1") != nullptr);
   CHECK_FALSE(last.find(Hint::Kind::call, "n1")->passing);

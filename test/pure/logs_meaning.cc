@@ -26,12 +26,12 @@ std::vector<Hint> hints_of(const Logs& failure, const Logs& normal, Templates& k
 
 }  // namespace
 
-// Messages of real systems, verbatim.
+// The messages are those of real systems, word for word.
 TEST_CASE("a message's error, call, path and peer are read") {
   struct Row {
     const char* text;
     int error;
-    const char* call;  // the most likely one
+    const char* call;  // the call that most likely failed
     const char* path;
     const char* peer;
   };
@@ -80,7 +80,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
        "device\n\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)\n\tat "
        "java.base/sun.nio.ch.IOUtil.write(IOUtil.java:113)",
        ENOSPC, "write", "/var/lib/kafka/data/*", ""},
-      // Cassandra, HDFS, Elasticsearch: the call is in the stack trace
+      // Cassandra, HDFS, Elasticsearch: only the stack trace shows the call
       {"Failed managing commit log segments. Commit disk failure policy is stop; terminating "
        "thread.\norg.apache.cassandra.io.FSWriteError: java.io.IOException: No space left on device\n\tat "
        "java.base/sun.nio.ch.FileDispatcherImpl.truncate0(Native Method)",
@@ -94,7 +94,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"org.apache.hadoop.util.DiskChecker$DiskOutOfSpaceException: Out of space: The volume with the most available "
        "space (=12288 B) is less than the block size (=134217728 B).",
        ENOSPC, "write", "", ""},
-      // MySQL: the error number is more exact than the advice after it
+      // MySQL: the error number is more exact than the advice that follows it
       {"Write to file ./shop/orders.ibd failed at offset 113246208, 1048576 bytes should have been written, only 0 "
        "were written. Operating system error number 28. Check that your OS and file system support files of this size. "
        "Check also that the disk is not full or a disk quota exceeded.",
@@ -135,7 +135,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"accept4() failed (24: Too many open files)", EMFILE, "accept4", "", ""},
       // PostgreSQL
       {"could not extend file \"base/16384/16385\": No space left on device", ENOSPC, "write", "base/16384/16385", ""},
-      // glog, Rust, Python, .NET: identifiers of code are not paths
+      // glog, Rust, Python, .NET: an identifier of code is not a path
       {"Failed to shutdown socket with fd 12: Transport endpoint is not connected", ENOTCONN, "", "", ""},
       {"append failed: Os { code: 5, kind: Uncategorized, message: \"Input/output error\" }", EIO, "write", "", ""},
       {"could not save\nTraceback (most recent call last):\n  File \"/srv/kv/store.py\", line 12, in save\n    "
@@ -159,7 +159,7 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"ERR, req: 'GET http://registry-eu-01.corp:8080/lib20', error: ESOCKETTIMEDOUT", ETIMEDOUT, "connect", "", ""},
       {"request failed: Error: socket hang up", ECONNRESET, "read", "", ""},
       {"TypeError: fetch failed, cause: ConnectTimeoutError UND_ERR_CONNECT_TIMEOUT", ETIMEDOUT, "connect", "", ""},
-      // NSQ and others: colons and blanks in paths
+      // NSQ and others: a path may contain colons and blanks
       {"DISKQUEUE(orders:billing): failed to sync - write /srv/q/orders:billing.diskqueue.000000.dat: no space left on "
        "device",
        ENOSPC, "write", "/srv/q/orders:billing.diskqueue.000000.dat", ""},
@@ -181,12 +181,12 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"index [shop] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark, index has read-only "
        "block]",
        ENOSPC, "write", "", ""},
-      // Numbers in brackets before the words for the failure, and after a comma at the end
+      // an error number in brackets before the words for the failure, and one after a comma at the end
       {"RaftInstance: peer (1) response error: failed to connect to peer 1, 10.80.32.1:9444, error 111", ECONNREFUSED,
        "connect", "", "10.80.32.1:9444"},
       {"session 1 failed to read the header from 10.0.0.2:40728 due to error 2", 0, "", "", "10.0.0.2:40728"},
       {"Server refused connection: http://10.0.0.5:8080/v1/info", ECONNREFUSED, "connect", "", "10.0.0.5:8080"},
-      // Addresses of IPv6
+      // addresses may be IPv6 addresses
       {"read tcp [fd00::1]:40122->[fd00:0::2]:7000: i/o timeout", ETIMEDOUT, "read", "", "[fd00::2]:7000"},
       {"cannot reach fd00::2: connection refused", ECONNREFUSED, "connect", "", "fd00::2"},
       {"killing connection to peer [::ffff:10.0.0.2]:36494: i/o timeout", ETIMEDOUT, "connect", "", "10.0.0.2:36494"},
@@ -280,7 +280,7 @@ TEST_CASE("a block from the future means a wrong clock", "[logs]") {
 TEST_CASE("a message that names its call matches only that call and its variants", "[logs]") {
   struct Row {
     const char* text;
-    const char* calls;  // "": the message contains only the purpose
+    const char* calls;  // the calls that the message names; empty if it contains only the purpose of the call
   };
   const Row rows[] = {
       // Go
@@ -311,7 +311,7 @@ TEST_CASE("a message that names its call matches only that call and its variants
       {"[logs][0] failed engine [translog trimming failed]\njava.io.IOException: Input/output error\n\tat "
        "sun.nio.ch.FileDispatcherImpl.force0(Native Method) ~[?:?]",
        "fsync fdatasync sync_file_range"},
-      // the purpose of the call
+      // only the purpose of the call
       {"failed to write /var/lib/x/state: no space left on device", ""},
       {"Write error saving DB on disk(rdbSaveRio): No space left on device", ""},
       {"could not write to file \"pg_wal/xlogtemp.1520\": No space left on device", ""},
@@ -363,7 +363,7 @@ TEST_CASE("a message's ended process, signal and exit code are read") {
     CHECK(meaning.signal == row.signal);
     CHECK(meaning.exit_code == row.code);
   }
-  // About a child of the writer, which survives.
+  // These messages are about a child of the process that writes the log, which goes on.
   for (const char* text :
        {"checkpointer process (PID 27001) was terminated by signal 9: Killed", "worker process 29 exited on signal 9",
         "background worker \"logical replication launcher\" (PID 28204) exited with exit code 1"})
@@ -551,11 +551,11 @@ TEST_CASE("the length of a pause that a program reports is read") {
        5125},  // HotSpot
       {"Thread Thread[vert.x-eventloop-thread-0,5,main] has been blocked for 5234 ms, time limit is 2000 ms", 5234},
       {"job overhead, spent [12s] waiting", 0},
-      // the kernel: about one thread, usually one that waits for a disk
+      // the kernel: this is about one thread, which usually waits for a disk
       {"INFO: task kvd:4244 blocked for more than 120 seconds.", 0},
       {"request took 12s, duration [3]", 0},
       {"slept for a while", 0},
-      // Other things that were paused, and other notations of the duration.
+      // These messages use other words for what was paused, or another notation of the duration.
       {"Runtime Platform stalled for 00:00:03.1200000 - possibly GC?", 3120},    // Orleans
       {"Unreasonably long 5123ms poll interval (7ms user, 12ms system)", 5123},  // Open vSwitch
       {"Event loop stalled for 27431ms with 4 jobs in flight", 27431},
@@ -567,7 +567,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"Event loop lag: 5s", 5000},
       {"the loop is not healthy: it was last seen active 3m5.5s ago; threshold is 3m0s", 185'500},  // the kubelet
       {"session of user x, last active 3m5.5s ago", 0},
-      // Watchdogs.
+      // Messages of watchdogs.
       {"kvd.service: Watchdog timeout (limit 3min)!", 180'000},  // systemd
       {"kvd.service: Failed with result 'watchdog'.", 30'000},
       {"heart: Thu Jun 12 09:17:23 2026: heart-beat time-out, no activity for 65 seconds", 65'000},  // Erlang
@@ -591,7 +591,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
   REQUIRE(hints.size() == 1);
   CHECK(hints[0].kind == Hint::Kind::stop);
   CHECK(hints[0].until_ns - hints[0].ts_ns == 5'210'000'000);
-  // Of messages that differ only in their duration, the one with the longest pause is used.
+  // If messages differ only in a duration, the one with the longest pause decides.
   std::string stops;
   for (const char* seconds : {"0.0000911", "0.0001200", "4.5000000", "0.0000870"})
     stops += fmt::format(
@@ -639,7 +639,8 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
       {"Warning: Time just moved backwards by 7 seconds. This might cause a lot of problems, so I'll just kill myself "
        "now.",
        -7'000, false, true, true},
-      {"clock offset: -2.9s", 2'900, true, false, false},  // systems disagree on which clock is subtracted from which
+      // which of the two clocks is subtracted from the other differs between systems
+      {"clock offset: -2.9s", 2'900, true, false, false},
       {"clock offset of n2: 90s ahead", 90'000, false, false, false},
       {"clock offset of n2: 90s behind", -90'000, false, false, false},
       {"System clock seems off by 11h59m42.1s, which can prevent network connectivity", 43'182'100, true, true, false},
@@ -649,7 +650,7 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
       {"clock of peer n2 is off by 12.5s", 12'500, true, false, false},
       {"Health check failed: clock skew detected on mon.c (MON_CLOCK_SKEW)", 30'000, true, false, false},
       {"Clock skew detected", 30'000, true, true, false},
-      // No amount, a limit, too small an amount, a setting.
+      // A check without an amount, a limit, an amount that is too small, and a setting.
       {"System clock is synchronized, next check in 60s", 0, false, false, false},
       {"Clock skew too great (37)", 0, false, false, false},
       {"max clock skew 5s", 0, false, false, false},
@@ -670,7 +671,7 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
   }
   CHECK(read_meaning("HikariPool-1 - Thread starvation or clock leap detected (housekeeper delta=55s123ms462\u00b5s).")
             .own_pause_ns == 55'123'462'000);
-  // After a forward jump the process may have been paused; a pause cannot set a clock back.
+  // If the clock jumped forward, the process may have been paused. A pause cannot set a clock back.
   CHECK(read_meaning("System clock apparently jumped since last heartbeat (+600000 ms)").own_pause_ns != 0);
   CHECK(read_meaning("System clock apparently jumped since last heartbeat (-1800000 ms)").own_pause_ns == 0);
 }
@@ -731,7 +732,7 @@ TEST_CASE("in real logs the failed call is the first hint") {
       found = found || (hint.kind == Hint::Kind::call && hint.error == row.error && hint.weight > 0.4 &&
                         hint.words.find(row.words) != std::string::npos);
     CHECK(found);
-    // A message that runs without faults also have carries no weight.
+    // A message that also occurs in runs without faults has no weight.
     Templates fresh;
     const Logs usual = read_files({{log_file(std::string(row.system) + ".normal"), "n1"}}, fresh);
     const Logs same = read_files({{log_file(std::string(row.system) + ".normal"), "n1"}}, fresh);
@@ -768,7 +769,7 @@ TEST_CASE("a node that logs nothing when all others are stopped had ended before
     const std::vector<Input> both = {{folder / (name + "1.log"), "n1"}, {folder / (name + "2.log"), "n2"}};
     for (int n = 0; n < 2; ++n) {
       std::ofstream out(both[static_cast<std::size_t>(n)].path);
-      // They log rarely, so that no gap is unusually long.
+      // Both nodes log so rarely that no gap in their logs is unusually long.
       out << at(0, "server version 3 starting") << at(1, "opened the store") << at(20, "compacted")
           << (n == 1 || stopped ? at(45, "received SIGTERM, shutting down") : "");
     }
@@ -801,7 +802,7 @@ TEST_CASE("in a list of members the lost peer is the one after the words that re
         "n1 ");
   CHECK(missed("n2 is unreachable, asking n1") == "n2 ");
   CHECK(missed("Lost at least half of the members. Current members are [n1], lost members are [n2]") == "n2 ");
-  CHECK(missed("members n1, n2: lost connection") == "n1 n2 ");  // any of them
+  CHECK(missed("members n1, n2: lost connection") == "n1 n2 ");  // the connection to either of them may be lost
   CHECK(missed("lost connection with n2") == "n2 ");
   CHECK(missed("zone example.org/IN: refresh: failure trying primary 10.92.1.2#5300 (source 0.0.0.0#0): operation "
                "canceled") == "n2 ");
@@ -918,7 +919,7 @@ TEST_CASE("restarts, early ends and gaps are found without a run without faults"
     for (int i = 11; i < 60; i += 9) text += at(i, "heart beats");
     const Logs failure = read_text(text + at(200, "heart beats"), {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
-    REQUIRE(hints.size() == 1);  // but a gap that is much longer than usual is a hint
+    REQUIRE(hints.size() == 1);  // because a gap that is much longer than usual is a hint
     CHECK(hints[0].until_ns - hints[0].ts_ns == 144'000'000'000);
   }
   SECTION("a silence after a full disk weighs less") {
@@ -988,9 +989,9 @@ TEST_CASE("a process with two logs that is killed and cannot restart has one end
   REQUIRE(!hints.empty());
   INFO(hints[0].words);
   CHECK(hints[0].signal == SIGKILL);
-  CHECK(hints[0].words.find("I/O error: data/db") != std::string::npos);  // the last message of the node
+  CHECK(hints[0].words.find("I/O error: data/db") != std::string::npos);  // this is the last message of the node
   for (std::size_t i = 1; i < hints.size(); ++i) CHECK(hints[i].weight < hints[0].weight / 2);
-  // Lines after a message in one of the two files are kept when the duplicate is dropped.
+  // The files contain the message twice. If one of them has further lines after it, these are kept.
   bool contained = false;
   for (const Message& one : failure.nodes.at(0).messages)
     contained = contained || failure.text(one).find("advances commit index") != std::string_view::npos;
@@ -1023,7 +1024,7 @@ TEST_CASE("a log that ends early is no end if the node logged as rarely before")
   CHECK(ended(at(2, "heart beats") + at(3, "heart beats") + at(4, "heart beats")));
   CHECK(!ended(at(10, "heart beats") + at(19, "heart beats") + at(28, "heart beats") + at(37, "heart beats") +
                at(53, "heart beats")));
-  // No end if the node logged its last message equally early in the run without faults.
+  // There is no end if the last message of the node is equally early in the run without faults.
   CHECK(!ended(at(2, "opened the log"), true));
 }
 
@@ -1055,7 +1056,8 @@ TEST_CASE("a silence of all nodes is not a pause of each") {
   };
   CHECK(stood(beats(36, 50)) > 0);
   CHECK(stood(beats(36, 50)) < stood(beats(20, 50)) / 2);
-  CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));  // the other node logged for a part of the gap
+  // the other node logs during a part of the gap, so its silence is not the same one
+  CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));
 }
 
 TEST_CASE("a peer is missing from the first message that only the failure has") {
@@ -1102,7 +1104,8 @@ TEST_CASE("a node that refuses a connection and continues to write did not end")
   const double speaks_on = believed(at(5, "took a snapshot") + at(28, "took a snapshot"));
   CHECK(speaks_on > 0);
   CHECK(speaks_on < no_log / 2);
-  CHECK(believed(at(5, "took a snapshot")) > no_log / 2);  // the node's own log ends before
+  // the log of n1 ends before n2 is refused, so n1 may have ended
+  CHECK(believed(at(5, "took a snapshot")) > no_log / 2);
 }
 
 TEST_CASE("a silent node that all others miss may have been paused") {
@@ -1129,19 +1132,20 @@ TEST_CASE("a silent node that all others miss may have been paused") {
   };
   const std::int64_t second = 1'000'000'000;
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
-  // The pause began shortly before it was noticed, or, at the earliest, after the last message.
+  // The pause of n1 began shortly before the others noticed it, or, at the earliest, after the last message of n1.
   CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));
-  CHECK(stood("", true) == std::pair(6 * second, 12 * second));        // not long before it was noticed
-  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // a later end does not change that
+  // n1 logged nothing long before, so the time at which it was missed decides
+  CHECK(stood("", true) == std::pair(6 * second, 12 * second));
+  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // that n1 ended later does not change this
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
   CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"),
               true)
-            .first == 0);  // it was partitioned
+            .first == 0);  // n1 missed the others, too, so it was partitioned
   const std::string snapshot = at(20, "took a snapshot");
   CHECK(stood(snapshot + "2026-01-02 03:00:25,504 WARN stream to n2 was cut: no response from it\n", true).first ==
-        0);  // it missed the others at the same time: it was partitioned
+        0);  // n1 missed another node when the others missed n1, so it was partitioned
   CHECK(stood(snapshot + at(28, "stream to n2 was cut: no response from it"), true).first ==
-        5 * second);  // it reports that when it continues
+        5 * second);  // n1 reports this only after its pause
 }
 
 TEST_CASE("a timeout setting is not a timeout") {

@@ -176,7 +176,7 @@ TEST_CASE("a Python traceback ends with its exception, and later output of other
   CHECK(messages[0].kind == alone.nodes[0].messages.at(0).kind);
   CHECK(logs.text(messages[0]).find("BrokenPipe") == std::string::npos);
   CHECK(quote(logs, 0, messages[0]).find("failed to load / PermissionError") != std::string::npos);
-  // An exception raised while another one was handled belongs to the same message.
+  // If an exception was raised while another one was handled, both belong to the same message.
   const Logs chained = read_text(
       "2026-01-02 03:04:05,179 ERROR store: failed to load\nTraceback (most recent call last):\n  File \"s.py\", line "
       "3\nKeyError: 'x'\n\n"
@@ -233,7 +233,7 @@ TEST_CASE("timestamps without zone, year or date are read") {
 }
 
 TEST_CASE("a missing year is that of other times in the line, the file or the other files") {
-  // 2024-03-11 10:00:00
+  // the time 2024-03-11 10:00:00
   constexpr std::int64_t kMorning = 1'710'151'200 * kSecond;
   const Read wrapped(
       "Mar 11 10:00:00 n1 kvd[9]: 2024-03-11 10:00:00,123 - kv - INFO - ready\n"
@@ -271,9 +271,10 @@ TEST_CASE("a log whose clock has another zone is moved, one of a node that ended
     Templates kinds;
     return read_files(inputs, kinds).sources.back().shifted_ns / (60 * kSecond);
   };
-  CHECK(shift_of_last({log(0, 70), log(0, 70), log(60, 130)}) == -60);    // overlaps
-  CHECK(shift_of_last({log(0, 70), log(0, 70), log(300, 370)}) == -300);  // does not
-  CHECK(shift_of_last({log(0, 70), log(0, 70), log(300, 330)}) == -300);  // ended early as well
+  // the log overlaps with the others
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(60, 130)}) == -60);
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(300, 370)}) == -300);  // without an overlap
+  CHECK(shift_of_last({log(0, 70), log(0, 70), log(300, 330)}) == -300);  // without an overlap, and the log ends early
   CHECK(shift_of_last({log(0, 70), log(0, 70), log(0, 10)}) == 0);
   CHECK(shift_of_last({log(0, 70), log(0, 70), log(60, 70)}) == 0);
   CHECK(shift_of_last({log(0, 70), log(0, 70), log(60, 123)}) == 0);
@@ -324,7 +325,7 @@ TEST_CASE("hostile logs are read safely") {
   }
   SECTION("a million templates") {
 #ifdef __SANITIZE_ADDRESS__
-    constexpr std::uint32_t kLines = 60'000;  // more than are kept, and thirty times slower each
+    constexpr std::uint32_t kLines = 60'000;  // still more than are kept; in this build, each takes thirty times longer
 #else
     constexpr std::uint32_t kLines = 1'000'000;
 #endif
@@ -388,7 +389,8 @@ TEST_CASE("a final line without a timestamp does not continue an ordinary messag
   REQUIRE(failed.messages().size() == 3);
   CHECK(failed.text(2) == "cannot create a watcher: too many open files");
   CHECK(failed.messages()[2].ts_ns == failed.messages()[1].ts_ns);
-  CHECK(Read(up + "  and too many open files\n").messages().size() == 2);  // indented
+  // the line is indented, so it belongs to the message
+  CHECK(Read(up + "  and too many open files\n").messages().size() == 2);
   CHECK(Read(up + "and 17 more\n").messages().size() == 2);
   CHECK(Read(up + "2026-11-22 18:24:23 ERROR cannot save\ntoo many open files\n").messages().size() == 3);
 }
@@ -407,7 +409,8 @@ TEST_CASE("a file that begins with its newest line is read from its end") {
   CHECK(one.text(2) == "cannot flush: Input/output error\n  at x.Y.z(Y.java:7)");
   CHECK(one.text(3) == "stopped");
   CHECK(words(one.source()).find("it begins with the newest") != std::string::npos);
-  // A clock that was set back, and two threads that log at the same time.
+  // In one log the clock was set back, in the other two threads write at the same time. Neither is sorted from new to
+  // old.
   CHECK_FALSE(Read(line(9, "a") + line(10, "b") + line(3, "c") + line(4, "d") + line(5, "e")).source().newest_first);
   CHECK_FALSE(Read(line(9, "a") + line(8, "b")).source().newest_first);
 }

@@ -1,5 +1,5 @@
-// Stack traces in the formats of the JVM, logback, log4j and java.util.logging; and traces of ZooKeeper, Kafka and
-// HDFS.
+// Reads stack traces in the formats of the JVM, logback, log4j and java.util.logging, and traces that ZooKeeper, Kafka
+// and HDFS wrote.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ std::string at(const Frame& frame) {
   return fmt::format("{}.{} {}:{}", frame.class_name, frame.method, frame.file, frame.line);
 }
 
-// A stack trace with an exception that was wrapped inside a lambda, and a suppressed one. `module` precedes the JDK's
-// frames, `data` follows all frames, and `more` is the text after the number of omitted frames.
+// A stack trace of an exception that was wrapped within a lambda, with a suppressed exception. `module` is put before
+// the JDK's frames, `data` after every frame, and `more` after the number of omitted frames.
 std::string printed(const std::string& module, const std::string& data, const std::string& more) {
   std::string text =
       "java.lang.IllegalStateException: load /nowhere/block\n"
@@ -66,7 +66,7 @@ void is_that(const StackTrace& trace) {
   CHECK(at(root.frames[0]) == "java.io.FileInputStream.open0 :0");
   CHECK(at(root.frames[1]) == "java.io.FileInputStream.<init> FileInputStream.java:157");
   CHECK(at(root.frames[2]) == "org.x.Store$Reader.read Store.java:9");
-  CHECK(root.common == 4);  // caught by the lambda, on another line
+  CHECK(root.common == 4);  // the lambda caught it on another line, so that frame is not common
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ TEST_CASE("lines that are no Java frames are rejected", "[logs]") {
     INFO(line);
     CHECK(!read_frame(line, frame));
   }
-  CHECK(read_traces("we met\n\tat org.x.Y.z(Y.java:1)").empty());  // no exception is named
+  CHECK(read_traces("we met\n\tat org.x.Y.z(Y.java:1)").empty());  // the text names no exception
   CHECK(read_traces("").empty());
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("exceptions of real systems are read", "[logs]") {
     CHECK(!trace[0].elsewhere);
     REQUIRE(trace[0].frames.size() == 1);
     CHECK(trace[0].frames[0].class_name == "org.apache.hadoop.ipc.Client");
-    // The exception that the name node threw, in its own methods.
+    // This is the exception that the name node threw. Its frames are those of the name node.
     CHECK(trace[1].elsewhere);
     CHECK(trace[1].class_name == "java.io.IOException");
     CHECK(trace[1].message == trace[0].message);

@@ -1,4 +1,4 @@
-// Logs without timestamps, and two logs side by side.
+// Logs without times, and two logs shown side by side.
 #include "logs_support.h"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ using namespace rose::logs::test;
 
 namespace {
 
-// A failure's log without timestamps, aligned with a normal log whose lines have the given seconds.
+// The log of a failure, without times, aligned with a normal log whose lines were written at the given seconds.
 struct Aligned {
   Templates kinds;
   Logs failure, normal;
@@ -40,7 +40,7 @@ TEST_CASE("a log without timestamps is aligned with a fault-free run", "[logs]")
   CHECK(one.failure.nodes[0].aligned);
   CHECK(one.at(0) == 1);
   CHECK(one.at(1) == 2);
-  CHECK(one.at(2) == Approx(10).margin(0.001));  // the message reports something that happened before
+  CHECK(one.at(2) == Approx(10).margin(0.001));  // the message is about something that happened before
   CHECK(one.at(2) < 10);
   CHECK(one.at(3) == 10);
   CHECK(one.at(4) == 20);
@@ -94,7 +94,7 @@ TEST_CASE("recorded write times are kept with the run and read back", "[logs]") 
   CHECK(back.at("/run/7/n1/stderr.log")[1].size == 25);
   CHECK(back.at("/run/7/n1/stderr.log")[1].ts_ns == 9);
   CHECK(back.at("/run/7/n2/a b.log")[0].ts_ns == 3);
-  // Lines that are not in the file's format are ignored.
+  // Lines that do not have the file's format are ignored.
   CHECK(growth_of_text("1 2\n/x\n3\n4 5 6\n-1 7\n9 8\n2 9\n\xff", "/r").at("/r/x").size() == 1);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("lines that both logs have share a row", "[logs]") {
   REQUIRE(both.size() == 1);
   CHECK(both[0].node == "n1");
   const std::vector<SideBySideRow>& rows = both[0].rows;
-  REQUIRE(rows.size() == 9);  // three, the omission mark, three, and two that differ
+  REQUIRE(rows.size() == 9);  // three rows, one for what is omitted, three rows, and two that differ
   CHECK(rows[0].failure == "request 0 done");
   CHECK(rows[0].run == "request 0 done");
   CHECK(rows[3].left_out == 34);

@@ -1,4 +1,4 @@
-// Scripted readings of the clocks: which of them show that the wall clock was set.
+// Which readings of the clocks show that the wall clock was set. The readings are scripted.
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -20,7 +20,7 @@ TEST_CASE("a clock step is recorded with its size and its time on the new clock"
   std::int64_t offset = kOffset;
   const auto read = [&] { return offset; };
   steps.look(1 * kSecond, read);
-  offset += 900'000;  // an inexact reading
+  offset += 900'000;  // as if a reading were inexact
   steps.look(2 * kSecond, read);
   CHECK(steps.sentences("h1", offset).empty());
   offset = kOffset + 3600 * kSecond;

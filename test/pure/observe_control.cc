@@ -1,4 +1,4 @@
-// The control socket of a tracer, tested without a tracer.
+// The control socket of a tracer, without a tracer.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -46,12 +46,12 @@ Result<trace::Trace> some(int events) {
   return trace;
 }
 
-// Serves a dump like a tracer.
+// A source that serves a dump of `events` events, as a tracer does.
 ControlServer::Source serves(int events) {
   return [events](const trace::DumpWriter::Sink& sink) -> Result<std::string> {
     const auto bytes = trace::dump_to_bytes(*some(events));
     if (!bytes) return Unexpected(bytes.error());
-    // In pieces that do not match any record.
+    // The pieces do not begin or end where records do.
     for (std::size_t at = 0; at < bytes->size(); at += 777) {
       if (auto sent = sink(std::string_view(*bytes).substr(at, 777)); !sent) return Unexpected(sent.error());
     }
@@ -104,9 +104,9 @@ TEST_CASE("a delayed dump request does not block other requests") {
     return serves(1)(sink);
   });
   REQUIRE(server);
-  const Fd silent = dial(socket);  // a client that never sends a request
-  // The request with the shorter delay is answered first. On a busy machine it may not be sent in time: then repeat
-  // with longer delays.
+  const Fd silent = dial(socket);  // this client connects, but never sends a request
+  // The request with the shorter delay must be answered first. On a busy machine it may be sent too late, so that the
+  // test is repeated with longer delays.
   for (std::int64_t wait_ns = 400'000'000;; wait_ns *= 4) {
     REQUIRE(wait_ns < 1000'000'000'000);
     asked = 0;
@@ -206,7 +206,7 @@ TEST_CASE("invalid requests are refused, and the server continues") {
 
 TEST_CASE("another user's lock on the socket's folder does not block a tracer's start") {
   const Folder folder;
-  // Any user may open /run/rose, and can therefore lock it.
+  // Every user may open /run/rose, and therefore can lock it.
   const Fd stranger(::open(folder.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   REQUIRE(::flock(stranger.get(), LOCK_EX) == 0);
   std::atomic<bool> done = false;
@@ -265,7 +265,7 @@ TEST_CASE("if no thread can be started, a request is refused and the tracer cont
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // Root is not subject to the limit, so the child changes its user.
+    // The limit does not apply to root, so the child becomes another user.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
     const auto socket = folder / "t.sock";
     auto server = ControlServer::start(socket, serves(1));
@@ -288,7 +288,7 @@ TEST_CASE("if no thread can be started, a request is refused and the tracer cont
 
 namespace {
 
-// A foreign server at the socket that answers with these bytes and then sends `forever` repeatedly.
+// At the socket, this server is not rose: it answers with these bytes and then sends `forever` again and again.
 struct Impostor {
   Impostor(const fs::path& socket, std::string answer, std::string forever)
       : listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -330,7 +330,7 @@ TEST_CASE("an endless answer from a server that is not a tracer is refused and l
     CHECK(impostor.sent < (std::uint64_t{64} << 20));
     return result.error().message;
   };
-  // A piece of four gigabytes, no dump, and a line without end.
+  // Hostile answers: a piece of four gigabytes, data that is no dump, a line that never ends.
   CHECK(refused("rose 2 ok\n\xff\xff\xff\xff", std::string(65536, 'x')).find("more than any tracer's window") !=
         std::string::npos);
   CHECK(refused(std::string("rose 2 ok\n\0\0\1\0", 14), std::string(65540, 'x'))
@@ -350,5 +350,5 @@ TEST_CASE("a dump that the tracer aborts leaves no file") {
   const auto answer = request_dump(socket, folder / "d", 0);
   REQUIRE_FALSE(answer);
   CHECK(answer.error().message.find("after") != std::string::npos);
-  CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);  // the socket
+  CHECK(std::distance(fs::directory_iterator(folder.path), {}) == 1);  // only the socket is left
 }

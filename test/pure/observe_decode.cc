@@ -1,4 +1,4 @@
-// Records as the BPF programs write them, and malformed ones.
+// Decodes records as the BPF programs write them, and malformed ones.
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <random>
@@ -83,7 +83,7 @@ TEST_CASE("paths are joined from folder and text") {
     CHECK(out.path == c.want);
     CHECK(((out.event.flags & trace::kTruncated) != 0) == c.truncated);
   }
-  // The path of the root folder consists of no names.
+  // The path of the root folder contains no name.
   CHECK(decoded(Record(ROSE_FAILED, 257, -2).piece(ROSE_PATH, "etc").piece(ROSE_BASE, "")).path == "/etc");
 }
 
@@ -137,12 +137,12 @@ TEST_CASE("invalid records are refused, whatever they contain") {
   CHECK_FALSE(decode({}, out));
   auto bytes = Record(ROSE_FAILED, 1, -5).piece(ROSE_FILE, "log\0"s).bytes();
   for (std::size_t cut = 0; cut < sizeof(rose_call); ++cut) CHECK_FALSE(decode(std::span(bytes).first(cut), out));
-  bytes[4] = std::byte{99};  // the kind
+  bytes[4] = std::byte{99};  // no such kind of record exists
   CHECK_FALSE(decode(bytes, out));
   CHECK_FALSE(decode(Record(ROSE_FAILED, 1, -5).piece(77, "x").bytes(), out));
   CHECK_FALSE(decode(Record(ROSE_FAILED, 1, -5).piece(ROSE_PEER, "x").bytes(), out));
   auto lying = Record(ROSE_FAILED, 1, -5).piece(ROSE_FILE, "log\0"s).bytes();
-  lying[sizeof(rose_call)] = std::byte{0xff};  // a length beyond the end
+  lying[sizeof(rose_call)] = std::byte{0xff};  // this length is beyond the end of the record
   CHECK_FALSE(decode(lying, out));
 
   std::mt19937 random(1);
@@ -191,5 +191,5 @@ TEST_CASE("the tracer's tables agree with the system call table") {
   CHECK(changing("renameat2"));
   CHECK_FALSE(changing("write"));
   CHECK_FALSE(changing("read"));
-  CHECK_FALSE(changing("execve"));  // the exec event itself reports it
+  CHECK_FALSE(changing("execve"));  // because an event of its own reports each exec
 }

@@ -1,4 +1,4 @@
-// When dumps are written and to which files, with a simulated clock.
+// When dumps are written, and to which files. The clock is simulated.
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -36,7 +36,7 @@ constexpr std::int64_t kS = 1'000'000'000;
 using Answer = DumpPlan::Answer;
 
 struct Dumps : rose::test::Folder {
-  // Name and content of each file.
+  // The content of each file, by name.
   [[nodiscard]] std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
     for (const auto& entry : fs::directory_iterator(path)) {
@@ -68,7 +68,7 @@ TEST_CASE("a triggered dump is written after its delay, and further triggers wai
   CHECK(plan.trigger({TriggerKind::crash, "one"}, 100 * kS) == Answer::planned);
   CHECK_FALSE(plan.due(109 * kS));
   CHECK(plan.next_ns() == 110 * kS);
-  // A trigger that arrives before the dump is written joins it.
+  // Until the dump is written, further triggers join it.
   CHECK(plan.trigger({TriggerKind::log, "two"}, 105 * kS) == Answer::joined);
   const auto due = plan.due(110 * kS);
   REQUIRE(due);
@@ -92,7 +92,7 @@ TEST_CASE("dumps on request ignore the cooldown", "[dumps]") {
     CHECK(plan.trigger({TriggerKind::signal, "SIGUSR1"}, i * kS) == Answer::planned);
     CHECK(plan.due(i * kS)->text() == "signal: SIGUSR1");
   }
-  // A dump on request joins one that is already planned.
+  // A dump that a user requests joins one that is planned already.
   DumpPlan later(10 * kS, 0);
   CHECK(later.trigger({TriggerKind::signal, ""}, 0) == Answer::planned);
   CHECK(later.trigger({TriggerKind::crash, "x"}, 1 * kS) == Answer::planned);
@@ -130,7 +130,7 @@ TEST_CASE("a dump that could not be written is retried at growing intervals, and
     now = *plan.next_ns();
   }
   CHECK(waits == std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 60, 60, 60});
-  // Events that arrive meanwhile will be in it.
+  // Until the dump is written, further triggers join it, and their events become part of it.
   CHECK(plan.trigger({TriggerKind::crash, "two"}, now) == Answer::joined);
   REQUIRE(plan.pending());
   CHECK(plan.pending()->what == "one");
@@ -143,7 +143,7 @@ TEST_CASE("a dump that could not be written is retried at growing intervals, and
 TEST_CASE("output to a file: the newest dump has the name, earlier ones a number", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 2);
-  CHECK(folder.files().empty());  // a failed opening leaves nothing
+  CHECK(folder.files().empty());  // if the file cannot be opened, nothing is left
   using Files = std::map<std::string, std::string>;
   REQUIRE(files.write({TriggerKind::crash, ""}, 1, text("1")));
   CHECK(folder.files() == Files{{"d.bin", "1"}});
@@ -154,7 +154,7 @@ TEST_CASE("output to a file: the newest dump has the name, earlier ones a number
   REQUIRE(files.written().size() == 3);
   CHECK(files.written()[0].file == folder / "d.bin.2");
 
-  // A dump that cannot be written must not cost existing ones, however often it is attempted.
+  // If a dump cannot be written, existing ones must be kept, however often rose tries.
   const DumpFiles::Writer broken = [](const fs::path&, const DumpRoom&) -> Result<DumpTotals> {
     return fail(ErrorKind::input, "the disk is full");
   };
@@ -209,7 +209,8 @@ TEST_CASE("output to a folder: each dump has its own name, and the oldest of thi
   REQUIRE(second);
   CHECK(second->file.filename() == "rose-host_1-20261122T014501Z-crash-2.bin");
   fs::last_write_time(second->file,
-                      fs::last_write_time(first->file));  // the times of a file system differ by at least one tick
+                      // as if both files were written within one tick of the file system's clock
+                      fs::last_write_time(first->file));
   REQUIRE(files.write({TriggerKind::end, ""}, at + kS, text("3")));
   std::set<std::string> names;
   for (const auto& [name, content] : folder.files()) names.insert(name);
@@ -223,7 +224,7 @@ TEST_CASE("output to a folder: without space the oldest dump is removed first, n
   const Dumps folder;
   const int keep = GENERATE(1, 2, 3);
   DumpFiles files = opened(folder.path + "/", keep);
-  // Simulates a disk that holds `keep` dumps.
+  // Behaves like a disk with space for `keep` dumps.
   const auto fits = [&](const std::string& content) -> DumpFiles::Writer {
     return [&, content](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
       if (folder.files().size() >= static_cast<std::size_t>(keep)) return fail(ErrorKind::input, "the disk is full");
@@ -247,7 +248,7 @@ TEST_CASE("output to a folder: without space the oldest dump is removed first, n
 
 namespace {
 
-// A disk of this size, for the lifetime of the object.
+// A disk of the given size, as long as the object exists.
 struct SmallDisk {
   SmallDisk(std::string folder, const char* size) : at(std::move(folder)) {
     fs::create_directory(at);
@@ -260,7 +261,7 @@ struct SmallDisk {
   bool mounted = false;
 };
 
-// Writes blocks of one KiB; if there is no space for all, the newest of them.
+// A writer of blocks of one KiB. If there is no space for all of them, it writes the newest ones.
 DumpFiles::Writer blocks(std::uint64_t count, bool asks = true) {
   return [=](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
     std::uint64_t most = count * 1024;
@@ -280,7 +281,7 @@ TEST_CASE("on a disk too small for all dumps the newest is written and the oldes
   const SmallDisk disk(folder / "disk", "512k");
   if (!disk.mounted) rose::test::skip_case("mounting a tmpfs, which root may");
   const bool into_file = GENERATE(true, false);
-  // Also on a disk that reports no free space: writing is attempted.
+  // This must also work if the disk reports no free space; then writing is simply attempted.
   const bool asks = GENERATE(true, false);
   CAPTURE(into_file, asks);
   DumpFiles files = opened(into_file ? disk.at + "/d.bin" : disk.at + "/", 5);
@@ -295,7 +296,7 @@ TEST_CASE("on a disk too small for all dumps the newest is written and the oldes
   std::set<std::uintmax_t> sizes;
   for (const auto& entry : fs::directory_iterator(disk.at)) sizes.insert(entry.file_size() / 1024);
   CHECK(sizes == std::set<std::uintmax_t>{155, 156, 157});
-  // A dump that needs the whole disk: no other one is kept.
+  // The last dump needs the whole disk, so no other one is kept.
   const auto large = files.write({TriggerKind::crash, ""}, 8 * kS, blocks(480, asks));
   REQUIRE(large);
   CHECK(large->size.left_out == 0);
@@ -334,7 +335,7 @@ TEST_CASE("if a quota is exceeded, fewer events are tried until they fit", "[dum
   REQUIRE(written);
   CHECK(tries > 2);
   CHECK(written->size.left_out >= 900'000);
-  // If nothing fits, the message reports that.
+  // If there is space for nothing at all, the message says so.
   CHECK_FALSE(
       files.write({TriggerKind::crash, ""}, 2 * kS, [&](const fs::path&, const DumpRoom& room) -> Result<DumpTotals> {
         (void)room(1'000'000);
@@ -348,7 +349,7 @@ TEST_CASE("a pipe without a reader is refused at once", "[dumps]") {
   const auto refused = DumpFiles::open(folder / "pipe", 1, "h");
   REQUIRE_FALSE(refused);
   CHECK(refused.error().message.find("nobody reads this pipe") != std::string::npos);
-  // Its reader sees the dump, and no end of file before rose ends.
+  // The reader of the pipe gets the dump, and sees no end of the file until rose ends.
   const Fd reader(::open((folder / "pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   std::optional<DumpFiles> files = opened(folder / "pipe", 1);
   char got[16] = {};

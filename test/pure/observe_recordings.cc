@@ -1,5 +1,5 @@
-// Recordings of targets for a dump: they are copied while they are written, found by their names, transferred, and
-// stored with the dump.
+// The recordings of targets that belong to a dump: they are copied while targets write them, found by their names,
+// sent, and stored with the dump.
 #include <atomic>
 #include <fstream>
 #include <map>
@@ -50,7 +50,7 @@ TEST_CASE("file names of recordings match their pattern with numbers") {
 }
 
 TEST_CASE("a recording is copied consistently while four threads write it") {
-  MadeRing made;  // 64 KiB: the ring wraps many times
+  MadeRing made;  // the ring has 64 KiB, so it wraps around many times
   std::atomic<bool> stop = false;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -64,11 +64,11 @@ TEST_CASE("a recording is copied consistently while four threads write it") {
   const Folder folder;
   const fs::path copy = folder / "copy";
   int overwritten = 0;
-  // Until enough copies were made of a ring that had wrapped around.
+  // Ends when enough copies were made after the ring had wrapped around.
   for (int round = 0; round < 5000 && overwritten < 50; ++round) {
     const Fd file = open_regular(made.folder / "r");
     const auto done = copy_recording(file, copy);
-    if (!done) CHECK(done.error().message.find("faster") != std::string::npos);  // a busy machine
+    if (!done) CHECK(done.error().message.find("faster") != std::string::npos);  // possible on a busy machine
     if (!done) continue;
     const Read read(read_file(copy).value());
     REQUIRE(read.why == nullptr);
@@ -77,7 +77,7 @@ TEST_CASE("a recording is copied consistently while four threads write it") {
     CHECK(facts.lost == 0);
     if (facts.overwritten) ++overwritten;
     else if (!read.records.empty()) CHECK(facts.begin == 0);
-    // Nothing is missing between the records of a thread.
+    // The copy must contain all records of a thread between its first and its last one.
     std::map<std::string_view, std::uint64_t> next;
     for (const rr::Record& record : read.records) {
       const std::uint64_t number = std::stoull(std::string(record.data));
@@ -169,7 +169,7 @@ TEST_CASE("recordings are stored beside their dump and removed with it") {
   many->take_along(sources);
   for (int i = 1; i <= 2; ++i) REQUIRE(many->write({TriggerKind::crash, ""}, i * 2'000'000'000, plain_dump));
   CHECK(std::distance(fs::directory_iterator(folder / "dumps"), fs::directory_iterator()) ==
-        2);  // one dump, and its recordings
+        2);  // the dump and its recordings
 
   const auto to_pipe = copy_recordings(sources->open(), "/dev/null");
   CHECK(to_pipe.files.empty());
@@ -194,7 +194,7 @@ TEST_CASE("a tracer sends recordings on request") {
   REQUIRE(got);
   CHECK(got->problems == std::vector<std::string>{"a word"});
   REQUIRE(got->all.size() == 4);
-  fs::remove_all(folder / "own");  // an open descriptor keeps them
+  fs::remove_all(folder / "own");  // the recordings can still be read through descriptors that are open
   REQUIRE(plain_dump(folder / "dump.bin", {}));
   const auto copied = copy_recordings(std::move(*got), folder / "dump.bin");
   CHECK(copied.problems == std::vector<std::string>{"a word"});

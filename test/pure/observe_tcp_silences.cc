@@ -1,4 +1,5 @@
-// Silences of TCP connections, judged from samples of the kernel's state: scripted connections, no kernel.
+// Silences of TCP connections are judged from samples of the kernel's state. The connections are scripted, without a
+// kernel.
 #include "observe/tcp_silences.h"
 
 #include <algorithm>
@@ -30,7 +31,7 @@ rose_connection ends(int peer, int port, int own_port) {
   return made;
 }
 
-// A connection from this host to a peer's service, in the kernel's form. Times are those of this script.
+// A connection of this host to a service of a peer, with the kernel's fields. Times are those of the script.
 struct Socket {
   rose_connection conn = ends(2, 7000, 41000);
   std::uint64_t id = 1;
@@ -77,8 +78,8 @@ class Watch {
 
 std::int64_t s(double seconds) { return kStart + static_cast<std::int64_t>(seconds * 1e9); }
 
-// One connection with periodic requests, over a link that is partitioned in [from, to): lost data is retransmitted at
-// doubling intervals, as by TCP.
+// A connection on which requests are sent periodically. From `from` to `to`, its link is partitioned. Lost data is
+// retransmitted at intervals that double, as by TCP.
 struct Line {
   std::int64_t period = kSecond, from = INT64_MAX, to = INT64_MAX;
   Socket socket;
@@ -147,7 +148,7 @@ TEST_CASE("tcp silences: of two equally long silences the one with unanswered da
 TEST_CASE("tcp silences: a partition right after a connect is found") {
   Watch watch;
   Socket young;
-  young.receives(s(0), 1);  // only the answer to its SYN
+  young.receives(s(0), 1);  // that is only the answer to its SYN
   young.unanswered = 10;
   young.sent = s(0.01);
   for (std::int64_t now = s(0.1); now < s(12); now += kPeriod) {
@@ -174,7 +175,7 @@ TEST_CASE("tcp silences: the intervals for begin and end contain the partition's
          now += kPeriod + between(0, 50 * kMillisecond)) {
       line.advance(now);
       watch.look(now, {&line.socket});
-      // A silence is also detected while it lasts, once it is long enough.
+      // While the silence lasts, it must be detected as soon as it is long enough.
       if (now > line.from + line.period + kDelay + kSecond && now < line.to) CHECK(watch.open().size() == 1);
     }
     INFO("round " << round << ", a request every " << line.period / kMillisecond << " ms");
@@ -201,7 +202,8 @@ TEST_CASE("tcp silences: idle and bursty traffic without faults is never unanswe
       sockets[i].id = i + 1;
       sockets[i].conn = ends(static_cast<int>(2 + i % 2), 7000, static_cast<int>(41000 + i));
     }
-    // Connection pools are idle, long polls and websockets wait for minutes, replication communicates all the time.
+    // How long connections are quiet differs: those of pools are idle, long polls and websockets wait for minutes, and
+    // replicas always exchange data.
     const std::int64_t longest = kSecond << between(0, 9);
     Watch watch;
     for (std::int64_t now = s(0); now < s(900); now += kPeriod) {
@@ -212,7 +214,7 @@ TEST_CASE("tcp silences: idle and bursty traffic without faults is never unanswe
         if (now >= next[i]) {
           next[i] = now + between(0, longest);
           const std::int64_t kind = between(0, 9);
-          if (kind == 0) socket.probes = 1;  // a keep-alive is in flight at that moment
+          if (kind == 0) socket.probes = 1;  // a keep-alive probe is unanswered at this moment
           else if (kind < 4) socket.unanswered = 100, socket.sent = now - between(0, kMillisecond);
           else socket.receives(now, static_cast<std::uint32_t>(between(1, 9)));
         }
@@ -248,7 +250,7 @@ TEST_CASE("tcp silences: keep-alives count as requests when sent and as data whe
     if (now < s(10)) {
       for (Socket* socket : {&asked, &asks}) socket->receives(now);
     } else {
-      if ((now - s(0)) % (2 * kSecond) == 0) ++asked.segments;  // arrives, but contains no data
+      if ((now - s(0)) % (2 * kSecond) == 0) ++asked.segments;  // this segment arrives, but contains no data
       if (now >= s(12)) asks.probes = static_cast<std::uint8_t>(1 + (now - s(12)) / kSecond);
     }
     watch.look(now, {&asked, &asks});
@@ -279,7 +281,7 @@ TEST_CASE("tcp silences: an answered close is no silence, an unanswered one cont
   }
   REQUIRE(watch.open().size() == 1);
   CHECK(watch.open()[0].outstanding);
-  watch.look(now, {});  // the peer has answered
+  watch.look(now, {});  // nothing is unanswered any more, because the peer has answered
   REQUIRE(watch.ended.size() == 1);
   CHECK(watch.ended[0].outstanding);
   CHECK(watch.open().empty());
@@ -298,7 +300,7 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
   again.conn = ends(2, 7000, 41002);
   again.state = 2;
   again.resent = 1;
-  for (; now < s(18); now += kPeriod) watch.look(now, {&again});  // the first one was closed in order
+  for (; now < s(18); now += kPeriod) watch.look(now, {&again});  // the first connection was closed in an orderly way
   REQUIRE(watch.open().size() == 1);
   CHECK(watch.open()[0].outstanding);
   again.state = 1;
@@ -308,7 +310,7 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
   CHECK(watch.ended[0].outstanding);
   CHECK(watch.ended[0].begin_ns >= s(9.7));
 
-  // A peer that never answered is not silent: that is a failed connect.
+  // If a peer never answered, the connect fails. That is not a silence.
   Socket never;
   never.id = 3;
   never.conn = ends(9, 7000, 41003);
@@ -319,7 +321,8 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
 }
 
 TEST_CASE("tcp silences: attempts to connect that are all given up are a silence") {
-  // As nginx with a timeout of 1 s, whose requests are too short to be in a sample while they succeed.
+  // nginx with a timeout of 1 s behaves like this. As long as its requests succeed, they are too short to be seen by a
+  // sample.
   const auto tried = [](Watch& watch, std::int64_t from, std::int64_t to, bool same) {
     Socket attempt;
     attempt.state = 2;
@@ -341,7 +344,7 @@ TEST_CASE("tcp silences: attempts to connect that are all given up are a silence
   CHECK(watch.ended[0].pair.port == 80);
   CHECK(watch.open().empty());
 
-  // On a busy machine samples come late, and one of three falls between two attempts.
+  // On a busy machine samples are late, and every third one is taken between two attempts.
   Watch late;
   Socket attempt;
   attempt.state = 2;
@@ -353,14 +356,15 @@ TEST_CASE("tcp silences: attempts to connect that are all given up are a silence
   REQUIRE(late.open().size() == 1);
   CHECK(late.open()[0].begin_ns == s(0));
 
-  // No silence: it was too short, or it was a single attempt, which the kernel repeated and which failed at its end.
+  // There is no silence if the attempts did not last long enough, or if there was only one, which the kernel repeated
+  // and which failed in the end.
   Watch other;
   tried(other, s(3), s(7), false);
   for (std::int64_t now = s(7); now < s(20); now += kPeriod) other.look(now, {});
   tried(other, s(20), s(40), true);
   CHECK((other.open().empty() && other.ended.empty()));
 
-  // An answer ends the silence.
+  // If the peer answers, the silence is over.
   Watch answered;
   tried(answered, s(0), s(8), false);
   Socket served;

@@ -54,7 +54,7 @@ TEST_CASE("a late sample does not lengthen a short wait", "[waits]") {
   CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
   CHECK(waits.ongoing(20 * kSecond).empty());
   CHECK(sample(waits, {}, 20).empty());
-  // Sampled late, the wait counts as uninterrupted.
+  // A late sample must not be taken as the end of the wait.
   CHECK(sample(waits, {thread(10, 11, 6)}, 21).empty());
   CHECK(sample(waits, {thread(10, 11, 6)}, 40).empty());
   const auto over = sample(waits, {}, 60);

@@ -1,4 +1,5 @@
-// The window in bounded memory: overwriting, packing, slow readers of snapshots.
+// The window, which needs only a limited amount of memory: how events are overwritten and packed, and what slow readers
+// of snapshots see.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -36,7 +37,7 @@ struct Made {
         }) {}
 };
 
-// As a reader of the dump sees it.
+// Reads the snapshot as a reader of the dump does.
 trace::Trace read(Snapshot& snapshot) {
   trace::Trace trace;
   std::string raw;
@@ -83,7 +84,8 @@ TEST_CASE("a shortened snapshot keeps the newest events") {
   Made made(100'000, 16 * kMiB);
   for (int i = 0; i < kEvents; ++i) made.window.add(failure("/p/" + std::to_string(i * 7919), i));
   std::uint64_t all = 0;
-  // Limits of a third of its bytes, less than its newest block, all bytes, and less than any block.
+  // The snapshot is limited to a third of its bytes, to less than its newest block, to all bytes, and to less than any
+  // block.
   for (const std::uint64_t part : {3U, 20U, 1U, 1'000'000U}) {
     const auto snapshot = made.window.snapshot();
     const auto bytes = snapshot->pack();
@@ -111,7 +113,7 @@ TEST_CASE("the window's memory stays within its bound, also with long paths") {
     Window& window = made.window;
     std::uint64_t highest = 0;
     for (int i = 0; i < count; ++i) {
-      // Text that compresses badly, so that the limit is reached.
+      // This text compresses badly, so that the limit is reached.
       std::string text = "/" + std::to_string(i) + "/";
       std::uint64_t word = static_cast<std::uint64_t>(i) * 0x9e3779b97f4a7c15ULL + 1;
       for (int j = 0; j < i % 1000; ++j) {
@@ -168,7 +170,7 @@ TEST_CASE("a snapshot does not change while the window advances") {
 }
 
 TEST_CASE("a window of long paths fits the dump reader's limit and contains the newest events") {
-  // Such paths compress well: 64 MiB hold more than a gigabyte of them.
+  // These paths compress so well that 64 MiB hold more than a gigabyte of them.
   Made made(1'000'000, 64 * kMiB);
   Window& window = made.window;
   constexpr int kEvents = 150'000;

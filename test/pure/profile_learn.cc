@@ -108,7 +108,7 @@ TEST_CASE("several runs are learnt and summed") {
   af.node = second.trace.strings.intern("n1");
   af.function = second.trace.strings.intern("Raft::elect()");
   second.trace.events.push_back(af);
-  af.function = second.trace.strings.intern("Raft::append(int)");  // counted in the kernel already
+  af.function = second.trace.strings.intern("Raft::append(int)");  // the kernel has already counted these entries
   second.trace.events.push_back(af);
   counts.syscalls["n1"]["read"] = 7;
   counts.functions[0].count = 20;
@@ -135,7 +135,7 @@ TEST_CASE("several runs are learnt and summed") {
 
   REQUIRE(profile.processes.size() == 2);
   CHECK(profile.processes[0].signal == "SIGKILL");
-  CHECK(profile.processes[0].count == 2);  // the planned one is not learnt
+  CHECK(profile.processes[0].count == 2);  // the end that rose planned is not learnt
   CHECK(profile.processes[0].main);
   CHECK(profile.processes[1].state == "exited");
   CHECK(profile.processes[1].exit_code == 0);
@@ -145,8 +145,9 @@ TEST_CASE("several runs are learnt and summed") {
   CHECK(profile.silences[0].src == "10.77.0.9");
   CHECK(profile.silences[1].src == "n1");
   CHECK(profile.silences[1].dst == "n2");
-  CHECK(profile.silences[1].longest_ms == 700);  // the longer one lasted to the end of its run
-  CHECK(profile.silences[1].open);               // in one of the runs
+  // the longer silence was not over when its run ended, so its length does not count
+  CHECK(profile.silences[1].longest_ms == 700);
+  CHECK(profile.silences[1].open);  // because of that silence
   CHECK_FALSE(profile.silences[0].open);
 
   REQUIRE(profile.functions.size() == 3);
@@ -200,21 +201,23 @@ TEST_CASE("benign failures are distinguished from unusual ones") {
   struct Row {
     const char* node;
     const char* syscall;
-    const char* error;  // nullptr: SYS
+    const char* error;  // nullptr if the event is of type SYS
     const char* path;
     const char* peer;
     bool benign;
   };
   const Row rows[] = {
       {"n1", "openat", "ENOENT", "/tmp/rose-9/n1/data/snapshot.7", nullptr, true},
-      {"n3", "openat", "ENOENT", "/tmp/rose-9/n3/data/snapshot.7", nullptr, true},  // on any node
-      {"prod", "openat", "ENOENT", "/srv/kv/data/snapshot.7", nullptr, true},       // by its tail
+      // what one node does is benign on every node
+      {"n3", "openat", "ENOENT", "/tmp/rose-9/n3/data/snapshot.7", nullptr, true},
+      {"prod", "openat", "ENOENT", "/srv/kv/data/snapshot.7", nullptr, true},  // the end of the path is the same
       {"n1", "openat", "EIO", "/tmp/rose-9/n1/data/snapshot.7", nullptr, false},
       {"n1", "read", "ENOENT", "/tmp/rose-9/n1/data/snapshot.7", nullptr, false},
       {"n1", "openat", "ENOENT", "/tmp/rose-9/n1/data/log.7", nullptr, false},
       {"n1", "openat", "ENOENT", "/srv/other/snapshot.7", nullptr, false},
       {"n1", "openat", "ENOENT", nullptr, nullptr, false},
-      {"n1", "openat", "ENOENT", "/other/1/2", nullptr, false},  // a tail of numbers only is not used
+      // the end of this path consists only of numbers, so it is not compared
+      {"n1", "openat", "ENOENT", "/other/1/2", nullptr, false},
       {"n1", "read", "EAGAIN", nullptr, nullptr, true},
       {"n1", "read", "EAGAIN", "/tmp/x", nullptr, false},
       {"n1", "connect", "ECONNREFUSED", nullptr, "192.168.0.4:7000", true},
@@ -223,7 +226,7 @@ TEST_CASE("benign failures are distinguished from unusual ones") {
       {"n1", "connect", "ECONNREFUSED", nullptr, "10.77.0.2:40000", false},
       {"n1", "connect", "ECONNREFUSED", nullptr, "unix:/run/x", false},
       {"n1", "connect", "ENOENT", nullptr, "unix:/tmp/rose-7APPbp/n1/run/kv.sock", true},
-      {"n1", "connect", "ENOENT", nullptr, "unix:/var/run/kv.sock", true},  // by its tail, as a file
+      {"n1", "connect", "ENOENT", nullptr, "unix:/var/run/kv.sock", true},  // a socket's path may also match by its end
       {"n1", "connect", "ENOENT", nullptr, "unix:/var/run/other.sock", false},
       {"n1", "connect", "ENOENT", nullptr, "10.77.0.2:7000", false},
       {"n1", "connect", "EACCES", nullptr, "unix:@kv", true},
@@ -243,12 +246,12 @@ TEST_CASE("benign failures are distinguished from unusual ones") {
             row.peer == nullptr ? "-" : row.peer);
     CHECK((index.find(seen.trace, event) != nullptr) == row.benign);
   }
-  // The node's own count is used if there is one.
+  // If the profile contains the node's own entry, that entry is used.
   Maker seen;
   const Event event = seen.scf("n2", "openat", "ENOENT", "/tmp/rose-9/n2/data/snapshot.7");
   REQUIRE(index.find(seen.trace, event) != nullptr);
   CHECK(index.find(seen.trace, event)->node == "n2");
-  // Other kinds of events are not judged here.
+  // Events of other types are not searched for here.
   Maker crash;
   CHECK(index.find(crash.trace, crash.ps("n1", ProcessState::crashed, 9, -1)) == nullptr);
 }
@@ -294,7 +297,7 @@ TEST_CASE("many events are learnt in linear time") {
   for (const Event& event : maker.trace.events) found += index.find(maker.trace, event) != nullptr ? 1 : 0;
   CHECK(found == maker.trace.events.size());
   CHECK(profile.failures.size() == 52);
-  // A quadratic algorithm would take minutes instead of 0.1 s: then ctest's limit ends it.
+  // An algorithm that compares each pair would need minutes instead of 0.1 s, so that ctest's time limit would end it.
 }
 
 TEST_CASE("a name that is searched for along a path is one kind of failure") {
@@ -350,7 +353,8 @@ TEST_CASE("names with numbers, and names that are found soon, belong to the same
     for (int name = 0; name < 40; ++name)
       missing(folder(i), std::string("m") + static_cast<char>('a' + name / 26) + static_cast<char>('a' + name % 26));
     missing(folder(i), "v3_core.beam");
-    missing("/topics/" + folder(i).substr(5), "7.index");  // not along that path
+    // this folder does not belong to the search path
+    missing("/topics/" + folder(i).substr(5), "7.index");
     if (i < 5) missing(folder(i), "soon.beam");
     if (i < 3) missing(folder(i), "first.beam");
   }

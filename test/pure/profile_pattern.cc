@@ -96,7 +96,7 @@ TEST_CASE("tail patterns match the same file in different folders") {
   CHECK(tail_pattern("hosts") == "hosts");
   CHECK(tail_pattern("") == "");
   CHECK(tail_pattern("pipe:[123]") == "pipe:[*]");
-  // "*/*/*" would match every numbered file.
+  // The pattern must not be "*/*/*", because that would match every numbered file.
   CHECK(tail_pattern("/data/wal/12/34") == "*/wal/*/*");
   CHECK(tail_pattern("/1/2/3") == "/*/*/*");
   CHECK(tail_pattern(tail_pattern("/tmp/rose-x1/n1/snapshot.12")) == "*/n*/snapshot.*");

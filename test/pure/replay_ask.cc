@@ -1,4 +1,4 @@
-// Queries of a user must be possible, those that rose proposes need not be.
+// A query of the user must be possible; one that rose proposed may be dropped.
 #include <catch2/catch.hpp>
 
 #include "replay/ask.h"
@@ -43,9 +43,9 @@ TEST_CASE("the caller of a goroutine's function is what started the goroutine") 
     observe::SeenValue& value = seen.values.emplace_back();
     value.ts_ns = ts_ns, value.fetch = fetch, value.bits = address + 1, value.unreadable = unreadable;
   };
-  add(1, 0, 0x10), add(1, 1, 0x20);        // begin() started it
-  add(2, 0, 0x30), add(2, 1, 0x20);        // called by another function of that goroutine
-  add(3, 0, 0x10), add(3, 1, 0x20, true);  // unknown
+  add(1, 0, 0x10), add(1, 1, 0x20);        // the go statement in begin() started this goroutine
+  add(2, 0, 0x30), add(2, 1, 0x20);        // called by another function, in the same goroutine
+  add(3, 0, 0x10), add(3, 1, 0x20, true);  // the function is the goroutine's first one, and what started it is unknown
   std::vector<std::string> texts;
   for (const schedule::Value& value : replay::recorded_values(asked, seen, {"n1"}, 0)) texts.push_back(value.text);
   CHECK(texts == std::vector<std::string>{"go statement in main.begin (shop.go:7)", "main.sell (+0x2)",

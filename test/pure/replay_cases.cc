@@ -1,4 +1,4 @@
-// Which schedules a replay of files and folders selects, and with which configuration.
+// Which schedules `rose replay` takes from files and folders, and which configuration it uses for each.
 #include "replay/cases.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// A folder of tests, as the current one: names are then as short as a user types them.
+// A folder of tests. It is the current folder, so that names are as short as a user types them.
 struct Tests : test::Folder {
   fs::path before = fs::current_path();
   Tests() { fs::current_path(path); }
@@ -53,15 +53,15 @@ TEST_CASE("schedules are found in files and folders with their configuration", "
   CHECK(cases_of({{"suite"}, "rose.toml", {}, {}}) == both);
   CHECK(cases_of({{"./suite/"}, "rose.toml", {}, {}}) == both);
   CHECK(cases_of({{"."}, "rose.toml", {"*one"}, {}}) == "suite/a/x/one=./suite/a/x/one.toml@suite/rose.toml ");
-  // One configuration for all schedules.
+  // A configuration given with its folder is used for all schedules.
   CHECK(cases_of({{"suite"}, "./rose.toml", {}, {"a*"}}) == "b=suite/b/schedule.toml@./rose.toml ");
-  // Files are used as given; a name is used once.
+  // A schedule given as a file is always used. Names must be unique.
   CHECK(cases_of({{"suite/b/schedule.toml"}, "rose.toml", {}, {}}) == "b=suite/b/schedule.toml@rose.toml ");
   CHECK(cases_of({{"suite/b/schedule.toml", "suite/b"}, "rose.toml", {}, {}}) ==
         "b=suite/b/schedule.toml@rose.toml b-2=suite/b/schedule.toml@suite/b/rose.toml ");
   CHECK(CaseQuery{{"suite/b/schedule.toml"}, "", {}, {}}.is_single());
   CHECK_FALSE(CaseQuery{{"suite"}, "", {}, {}}.is_single());
-  // A configuration in the current folder applies to all; one that exists nowhere is reported as missing.
+  // A configuration in the current folder is used for all schedules. If there is none anywhere, that is an error.
   tests.file("mine.toml", "");
   CHECK(cases_of({{"suite/b"}, "mine.toml", {}, {}}) == "b=suite/b/schedule.toml@mine.toml ");
   CHECK(cases_of({{"suite/b"}, "fixed.toml", {}, {}}) ==
@@ -71,7 +71,7 @@ TEST_CASE("schedules are found in files and folders with their configuration", "
   CHECK(cases_of({{"suite"}, "rose.toml", {"c"}, {}}) == "error: --filter and --exclude leave no schedule");
   fs::create_directory("empty");
   CHECK(cases_of({{"empty"}, "rose.toml", {}, {}}) == "error: empty: no schedule in this folder");
-  // A broken file could be a test whose absence would go unnoticed: it is never skipped.
+  // A broken file may be a test whose absence nobody would notice, so it must never be skipped.
   tests.file("suite/broken.toml", "version = = 1\n");
   CHECK(cases_of({{"suite"}, "rose.toml", {}, {}}).starts_with("error: suite/broken.toml:1"));
   CHECK(cases_of({{"suite"}, "rose.toml", {}, {"broken"}}) == both);

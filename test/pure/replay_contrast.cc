@@ -1,4 +1,4 @@
-// Schedules that differ slightly from one that reproduces.
+// Schedules that differ only slightly from one that reproduces the bug.
 #include <fmt/format.h>
 #include <catch2/catch.hpp>
 
@@ -46,7 +46,7 @@ TEST_CASE("contrasting runs for a crash at a step fire it twice at an unrelated 
   const auto schedule =
       parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"f\" } ]\n");
   const auto others = beside(schedule, {fired("k", 3'000'000'000)}, 6);
-  REQUIRE(others.size() == 3);  // two at an unrelated time, and one at the second entry
+  REQUIRE(others.size() == 3);  // two crashes at an unrelated time, and one at the second entry of the function
   CHECK(others[0].schedule.faults[0].when.size() == 1);
   CHECK(others[0].schedule.faults[0].when[0].kind == schedule::ConditionKind::elapsed);
   CHECK(others[0].schedule.faults[0].when[0].elapsed_ns == 1'500'000'000);
@@ -70,14 +70,14 @@ TEST_CASE("contrasting runs for a crash at a time approach the latest harmless t
   CHECK(words == std::vector<std::string>{"'k' half as late: 4000", "'k' a quarter as late: 2000",
                                           "'k' 13 % as late: 1000", "'k' 19 % as late: 1500",
                                           "'k' 19 % as late: 1500"});
-  // Of several crashes, one is left out.
+  // If there are several crashes, each of them is left out instead.
   const auto two =
       beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n"
                    "[[fault]]\nid = \"l\"\nkind = \"crash\"\nnode = \"n2\"\nafter = [\"k\"]\n"),
              {fired("k", 8'000'000'000), fired("l", 8'000'000'000)}, 6);
   CHECK(std::none_of(two.begin(), two.end(), [](const auto& one) { return one.part.has_value(); }));
-  CHECK(two.size() == 4);  // each left out, twice
-  // No earlier time is possible.
+  CHECK(two.size() == 4);  // each of the two is left out twice
+  // The crash happens at once, so no earlier time is possible.
   CHECK(beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\n"), {fired("k", 0)}, 6).empty());
 }
 

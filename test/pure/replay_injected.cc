@@ -1,4 +1,5 @@
-// Which events of a run's trace are marked as injected: those of the injected calls and processes, and no similar ones.
+// Which events of a run's trace are marked as injected: those of the calls and processes that were changed, and no
+// others that are similar.
 #include "replay/injected.h"
 
 #include <signal.h>
@@ -15,7 +16,7 @@ using trace::ProcessState;
 
 namespace {
 
-constexpr std::int64_t kOffset = 1'763'755'200'000'000'000;  // the wall clock is ahead of the monotonic one
+constexpr std::int64_t kOffset = 1'763'755'200'000'000'000;  // how far the wall clock is ahead of the monotonic clock
 
 struct World {
   trace::Trace trace;
@@ -51,7 +52,7 @@ struct World {
     made.result = result;
     return schedule.faults.size() - 1;
   }
-  // Positions of the marked events.
+  // The positions of the events that are marked.
   std::vector<std::size_t> marked() {
     mark_injected(trace, schedule, record, kOffset);
     std::vector<std::size_t> found;
@@ -68,12 +69,12 @@ using Found = std::vector<std::size_t>;
 TEST_CASE("of many equal failures those whose calls were changed are marked as injected", "[replay]") {
   World world;
   const auto fault = world.fault(EIO);
-  world.call(100, 7, SYS_write, EIO);      // before
-  world.call(210, 7, SYS_write, EIO);      // changed at 200
-  world.call(220, 7, SYS_write, EIO);      // the disk's own, directly after it
-  world.call(230, 8, SYS_write, EIO);      // another thread's
-  world.call(240, 7, SYS_read, EIO);       // another call's
-  world.call(900'000, 8, SYS_write, EIO);  // changed at 300: the call took long
+  world.call(100, 7, SYS_write, EIO);      // before the fault
+  world.call(210, 7, SYS_write, EIO);      // this call was changed, at 200
+  world.call(220, 7, SYS_write, EIO);      // right after it, a failure of the disk itself
+  world.call(230, 8, SYS_write, EIO);      // by another thread
+  world.call(240, 7, SYS_read, EIO);       // another call
+  world.call(900'000, 8, SYS_write, EIO);  // this call was changed at 300, and took long
   world.call(900'100, 8, SYS_write, EIO);
   world.record.calls = {{fault, 200, 7, SYS_write}, {fault, 300, 8, SYS_write}};
   CHECK(world.marked() == Found{1, 5});
@@ -105,13 +106,14 @@ TEST_CASE("a record that combines several calls is marked for as many injected c
 
 TEST_CASE("injected ends and pauses are marked, others at the same time are not", "[replay]") {
   World world;
-  world.process(50, "n1", 41, ProcessState::crashed, SIGKILL);  // before
+  world.process(50, "n1", 41, ProcessState::crashed, SIGKILL);  // before the fault
   world.process(110, "n1", 42, ProcessState::crashed, SIGKILL);
-  world.process(120, "n1", 43, ProcessState::crashed, SIGKILL);  // created while the node was ending
-  world.process(130, "n1", 44, ProcessState::crashed, SIGSEGV);  // its own
-  world.process(140, "n2", 45, ProcessState::crashed, SIGKILL);  // another node's
+  // a process that was created while the node was being killed
+  world.process(120, "n1", 43, ProcessState::crashed, SIGKILL);
+  world.process(130, "n1", 44, ProcessState::crashed, SIGSEGV);  // this process crashed by itself
+  world.process(140, "n2", 45, ProcessState::crashed, SIGKILL);  // a process of another node
   world.process(200, "n1", 46, ProcessState::started);
-  world.process(300, "n1", 46, ProcessState::crashed, SIGKILL);  // the kernel's choice, after the restart
+  world.process(300, "n1", 46, ProcessState::crashed, SIGKILL);  // killed by the kernel, after the node's restart
   inject::ProcessAction action;
   action.node = "n1";
   action.at_ns = 100;
@@ -129,9 +131,11 @@ TEST_CASE("injected ends and pauses are marked, others at the same time are not"
   }
   SECTION("a pause") {
     world.trace.events.clear();
-    world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;  // ended when ours began
+    // this pause ended when the injected one began
+    world.process(5'000'090, "n1", 42, ProcessState::paused).duration_ms = 5;
     world.process(12'000'000, "n1", 42, ProcessState::paused).duration_ms = 12;
-    world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;  // a slow disk, later
+    // a later pause, because of a slow disk
+    world.process(30'000'000, "n1", 42, ProcessState::paused).duration_ms = 10;
     action.at_ns = 6'000'000;
     action.ended_ns = 12'000'000;
     action.pause = true;

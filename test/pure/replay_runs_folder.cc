@@ -1,4 +1,5 @@
-// Temporary folders of runs: in one place, removed by age and number, never while they are in use.
+// The temporary folders of runs are all in one place. They are removed by age and number, but never while they are in
+// use.
 #include "replay/runs_folder.h"
 
 #include <fcntl.h>
@@ -41,17 +42,18 @@ TEST_CASE("the newest and the requested folders of runs are kept, old ones are r
   CHECK(std::set<fs::path>(made.begin(), made.end()).size() == 9);
   for (const fs::path& each : made) {
     CHECK(each.parent_path() == made[0].parent_path());
-    CHECK(profile::path_pattern(each.filename().string()) == "*");  // paths of two commands have the same pattern
+    // so that the paths of two runs have the same pattern
+    CHECK(profile::path_pattern(each.filename().string()) == "*");
   }
   struct stat info{};
   REQUIRE(::stat(made[0].parent_path().c_str(), &info) == 0);
   CHECK((info.st_mode & 07777) == 0711);
-  for (const fs::path& each : made) CHECK(fs::exists(each / "log"));  // all in use
+  for (const fs::path& each : made) CHECK(fs::exists(each / "log"));  // because all of them are in use
 
   keep_runs_folder(made[1], true);
   for (int i = 0; i < 9; ++i) make_older(made[static_cast<std::size_t>(i)], 100 * (9 - i));
   make_older(made[8], (kKeptDays * 24 + 1) * std::int64_t{3600});
-  // 0 stays in use; 8 is the oldest now.
+  // Run 0 stays in use, so that 8 is the oldest one that can be removed.
   for (std::size_t i = 1; i < 9; ++i) open[i].in_use.reset();
   const auto next = make_runs_folder(temporary.path);
   REQUIRE(next);

@@ -1,4 +1,4 @@
-// How many runs are made in parallel, decided from the resources that control runs used.
+// How many runs are made at the same time is determined by the resources that the control runs used.
 #include "replay/side_by_side.h"
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ TEST_CASE("the number of parallel runs is limited by processors and free memory"
   const RunLoad idle{.ready_ns = kSecondNs, .workload_ns = 9 * kSecondNs, .cpu_seconds = 0.1, .memory = 10 << 20};
   CHECK(fitting_runs(idle, 2, 8 * kGiB, 8) == 8);
   RunLoad busy = idle;
-  busy.cpu_seconds = 5;  // half a processor: runs may use three quarters of two
+  busy.cpu_seconds = 5;  // a run uses half a processor, and all runs may together use three quarters of two
   CHECK(fitting_runs(busy, 2, 8 * kGiB, 8) == 3);
   CHECK(fitting_runs(busy, 8, 8 * kGiB, 64) == 12);
   busy.cpu_seconds = 40;
@@ -52,14 +52,14 @@ TEST_CASE("the number of parallel runs is limited by processors and free memory"
 TEST_CASE("a run is out of range if it started or worked clearly more slowly than control runs") {
   TimingRange range;
   RunLoad load{.ready_ns = 100 * kSecondNs, .workload_ns = 100 * kSecondNs, .cpu_seconds = 0, .memory = 0};
-  CHECK(range.outside(load, false).empty());  // nothing is known yet
+  CHECK(range.outside(load, false).empty());  // nothing is known yet, so nothing is outside
   range.add({.ready_ns = 2 * kSecondNs, .workload_ns = 10 * kSecondNs, .cpu_seconds = 0, .memory = 0});
   CHECK(range.outside({.ready_ns = 2 * kSecondNs, .workload_ns = 12 * kSecondNs}, false).empty());
   CHECK(range.outside({.ready_ns = 4 * kSecondNs, .workload_ns = 10 * kSecondNs}, true).find("ready") !=
         std::string::npos);
   const RunLoad slow_work{.ready_ns = 2 * kSecondNs, .workload_ns = 20 * kSecondNs};
   CHECK(range.outside(slow_work, false).find("workload") != std::string::npos);
-  CHECK(range.outside(slow_work, true).empty());  // this may be an effect of the faults
+  CHECK(range.outside(slow_work, true).empty());  // this may be an effect of the faults, so it does not count
   CHECK(range.outside({.ready_ns = kSecondNs / 10, .workload_ns = kSecondNs}, false).empty());
 }
 
@@ -84,6 +84,6 @@ TEST_CASE("a file outside the run directories that two runs write is shared") {
             .empty());
   CHECK(
       shared_path(config, run_that_writes("/a", "n1", "/dev/null"), run_that_writes("/b", "n1", "/dev/null")).empty());
-  config.nodes[0].container.emplace();  // its paths refer to its own root
+  config.nodes[0].container.emplace();  // the paths in a container are below the container's own root
   CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
 }

@@ -1,4 +1,4 @@
-// The record of a diagnosis's runs, which `--resume` reads again, also after rose was killed while writing it.
+// The record of a diagnosis's runs. `--resume` reads it again, even if rose was killed while writing it.
 #include "replay/store.h"
 
 #include <sys/stat.h>
@@ -36,7 +36,7 @@ schedule::Schedule a_pause() {
   return schedule;
 }
 
-// A run as a diagnosis records it, with one event in its trace.
+// Records a run as a diagnosis does, with one event in its trace.
 void record(RunStore& store, int number, schedule::Verdict verdict) {
   const auto directory = store.next(number);
   REQUIRE(directory);
@@ -77,12 +77,12 @@ TEST_CASE("recorded runs are read back in order with their traces, without unfin
     const auto none = store.recorded(system);
     REQUIRE(none);
     CHECK(none->empty());
-    record(store, 2, schedule::Verdict::reproduced);  // parallel runs end in any order
+    record(store, 2, schedule::Verdict::reproduced);  // runs that are made at the same time may end in any order
     record(store, 1, schedule::Verdict::not_reproduced);
-    CHECK_FALSE(RunStore::open(report, false, "diagnose"));  // in use
-    REQUIRE(store.next(3));                                  // rose is killed in this run
+    CHECK_FALSE(RunStore::open(report, false, "diagnose"));  // because the record is in use
+    REQUIRE(store.next(3));                                  // rose is killed during this run
   }
-  // It was also killed while writing the line of a fourth run.
+  // As if rose had also been killed while writing the line of a fourth run.
   const fs::path file = report / "record.jsonl";
   const auto whole = read_file(file);
   REQUIRE(whole);
@@ -125,7 +125,7 @@ TEST_CASE("a damaged record of runs loses only the damaged lines and never block
     const auto runs = opened(report).recorded(system);
     REQUIRE(runs);
     CHECK(numbers(*runs) == std::vector<int>{1, 3});
-    CHECK_FALSE(fs::exists(report / "runs" / "run-0002"));  // that run is repeated
+    CHECK_FALSE(fs::exists(report / "runs" / "run-0002"));  // this run must be repeated, so its files are removed
   }
   SECTION("a record of another system") {
     const auto runs = opened(report).recorded(named("other"));

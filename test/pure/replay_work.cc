@@ -1,4 +1,4 @@
-// Whether a run did its usual work.
+// Decides whether the workload of a run did the work that it usually does.
 #include "replay/work.h"
 
 #include <catch2/catch.hpp>
@@ -36,7 +36,7 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
   struct Row {
     Work work;
     std::optional<profile::WorkloadUse> usual;
-    std::int64_t fired_ms;  // < 0: never
+    std::int64_t fired_ms;  // when the first fault fired; negative if none did
     schedule::OracleAnswer oracle;
     std::string doubt;
   };
@@ -44,13 +44,13 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
       {work(ok, 100, both), {}, 10, miss, ""},
       {work(failed, 100, both), {}, 10, miss, ""},
       {work(late, 100, both), {}, -1, miss, ""},
-      // It failed before any fault.
+      // The workload failed before any fault fired.
       {work(failed, 100, both), {}, 200, miss, before},
       {work(failed, 100, both), {}, -1, miss, before},
       {work(failed, 100, both), {}, 200, hit, before},
       {work(failed, 100, {}), {}, 200, miss, before},
       {work(ok, 100, both), {}, 200, miss, ""},
-      // It exchanged no messages: whether it ever does is unknown.
+      // The workload exchanged no messages. Nothing shows whether it ever does, so it is doubted only if it failed.
       {work(ok, 100, none), {}, 10, miss, ""},
       {work(ok, 100, asked), {}, 10, miss, ""},
       {work(failed, 100, none), {}, 10, miss, idle},
@@ -63,19 +63,19 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
        "the workload did no work: it " + late + " and exchanged no data with any node"},
       {work(late, 100, none), {}, 10, hit, ""},
       {work(late, 100, none), usual(0, 0, 0), 10, miss, ""},
-      // It does so without faults.
+      // Without faults, it exchanges messages.
       {work(ok, 100, none), usual(0, 5, 7), 10, miss, silent + ok},
       {work(late, 100, none), usual(0, 5, 7), 10, miss, silent + late},
       {work(failed, 100, asked), usual(0, 5, 7), 10, hit, silent + failed},
       {work(ok, 100, both), usual(0, 5, 7), 10, miss, ""},
-      // It only ever sends.
+      // Without faults, it sends messages and receives none.
       {work(ok, 100, asked), usual(0, 5, 0), 10, miss, ""},
       {work(ok, 100, none), usual(0, 5, 0), 10, miss, silent + ok},
-      // It never exchanges data, and succeeds nevertheless: the faults may be the reason for its failure.
+      // Without faults, it exchanges no messages and succeeds. So if it fails, the faults may be the reason.
       {work(ok, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(3, 0, 0), 10, miss, idle},
-      // Host networks: not known.
+      // With host networks, the number of messages is unknown.
       {work(ok, 100, {}), usual(0, {}, {}), 10, miss, ""},
       {work(failed, 100, {}), usual(0, {}, {}), 10, miss, ""},
   };
@@ -120,7 +120,7 @@ TEST_CASE("the usual amount of work comes from a profile or is unknown") {
   CHECK_FALSE(usual_of(config, "")->work);
   profile::Profile made;
   REQUIRE(profile::write_profile(made, folder / "profile.json"));
-  CHECK_FALSE(usual_of(config, "")->work);  // profiles of an older rose have no workload
+  CHECK_FALSE(usual_of(config, "")->work);  // the profile of an older rose contains nothing about the workload
   profile::learn_workload(made, false, 300, 40);
   profile::learn_workload(made, true, 200, 50);
   REQUIRE(profile::write_profile(made, folder / "profile.json"));
@@ -167,10 +167,10 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
   const Row rows[] = {
       {failed, true, false, {}, "node n1 exited with status 7" + before},
       {crashed, true, false, {}, "node n1 was killed by signal 9" + before},
-      {failed, false, false, {}, ""},  // fine: the node was started again
-      {late, true, false, {}, ""},     // fine: the fault may be the reason
+      {failed, false, false, {}, ""},  // no doubt, because the node was started again
+      {late, true, false, {}, ""},     // no doubt, because the fault may be the reason
       {orderly, true, false, {}, ""},
-      {killed, true, false, {}, ""},  // fine: the workload may have sent the signal
+      {killed, true, false, {}, ""},  // no doubt, because the workload may have sent the signal
       {failed, true, false, {}, "", hit},
       {failed, true, false, {same}, ""},
       {failed, true, false, {others, helper, signal}, "node n1 exited with status 7" + before},

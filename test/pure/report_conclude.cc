@@ -1,4 +1,4 @@
-// The verdict over repeated runs of a schedule.
+// Which verdict a report draws from repeated runs of a schedule.
 #include <catch2/catch.hpp>
 
 #include "report/suite.h"
@@ -20,7 +20,7 @@ schedule::FaultOutcome outcome(const std::string& id, bool fired, const std::str
   return made;
 }
 
-// For a schedule with the faults "cut" and, optional, "late".
+// The report for a schedule with the faults "cut" and "late". Runs are added to it.
 class Made {
  public:
   explicit Made(bool expect_fixed) {
@@ -70,7 +70,7 @@ TEST_CASE("a build is fixed only if the faults were effective and the workload d
       .run(miss, good())
       .run(hit, good())
       .concludes(Verdict::reproduced, "the bug still occurs: in 1 of 2 conclusive runs", 1);
-  // One inconclusive run is enough to prevent it.
+  // A single inconclusive run is enough to prevent that the bug counts as fixed.
   Made(true)
       .run(miss, good())
       .run(miss, {outcome("cut", true, kSilent), outcome("late", true)})
@@ -81,7 +81,7 @@ TEST_CASE("a build is fixed only if the faults were effective and the workload d
       .run(miss, good(), "the disk is full")
       .concludes(Verdict::inconclusive, "1 of 2 runs were inconclusive: the disk is full", 4);
   Made(true).concludes(Verdict::inconclusive, "0 of 0 runs were inconclusive: ", 4);
-  // Each fault may be without effect in some run, but not in all of them.
+  // An optional fault may have no effect in some of the runs, but at least one fault must be effective in some run.
   Made optional(true);
   optional.report.schedule.faults[0].optional = true;
   optional.run(miss, {outcome("cut", true, kSilent), outcome("late", false)})
@@ -89,7 +89,8 @@ TEST_CASE("a build is fixed only if the faults were effective and the workload d
                  "the bug did not occur, but no fault was effective in any run: 'cut': no packet was stopped", 4);
   optional.run(miss, {outcome("cut", true, kSilent), outcome("late", true)})
       .concludes(Verdict::not_reproduced, fixed, 0);
-  // Runs of a schedule that plans nothing say nothing about a fix. An order alone may cause a bug, too.
+  // If a schedule plans nothing, its runs do not show that a fix works. A planned order is enough, because an order
+  // alone may cause a bug.
   Made none(true);
   none.report.schedule.faults.clear();
   none.run(miss, {}).concludes(
@@ -109,7 +110,8 @@ TEST_CASE("a workload that failed every time is inconclusive unless a profile sa
   };
   const auto fixed = "the bug did not occur in any run, and every fault that is not optional was effective";
   made(1).concludes(Verdict::not_reproduced, fixed, 0);
-  made(2).concludes(Verdict::not_reproduced, fixed, 0);  // it reached the nodes, and works without faults
+  // the workload reached the nodes, and the profile shows that it works without faults
+  made(2).concludes(Verdict::not_reproduced, fixed, 0);
   Made unprofiled = made(2);
   unprofiled.report.usual_work.reset();
   unprofiled.concludes(
@@ -124,7 +126,7 @@ TEST_CASE("a workload that failed every time is inconclusive unless a profile sa
       "the bug did not occur, but the workload failed in every run, and exchanged no data with the nodes that "
       "rose could see",
       4);
-  // If the bug occurs, no such proof is needed.
+  // If the bug occurs, that already shows that the workload worked.
   Made shows(true);
   shows.run(hit, {outcome("cut", true), outcome("late", true)});
   shows.report.failed_workloads = 1;

@@ -25,7 +25,7 @@ constexpr std::int64_t kMonday = 1'763'755'200 * kSecond;
 // --- properties of every page
 
 // Checks that elements are nested correctly, that attributes are quoted, and that the page refers to nothing outside
-// itself. Returns the problem; "" if there is none.
+// itself. Returns the problem, or "" if there is none.
 std::string markup_problem(std::string_view page, bool xml) {
   std::vector<std::string> open;
   std::size_t at = 0;
@@ -116,7 +116,7 @@ void check_page(const std::string& page) {
   CHECK(page.size() < 2'000'000);
 }
 
-// Without style and script, which do not matter when contents are compared.
+// The page without its style and script, which do not matter if contents are compared.
 std::string bare(std::string page) {
   for (const std::string_view part : {page_style(), page_script()}) {
     const std::size_t at = page.find(part);
@@ -126,7 +126,7 @@ std::string bare(std::string page) {
   return page;
 }
 
-// --- a story: n1 is partitioned while it leads, n2 crashes while it creates its log
+// --- a story: n1 is the leader and is partitioned, n2 crashes while it creates its log
 
 struct Story {
   trace::Trace incident;
@@ -425,7 +425,7 @@ TEST_CASE("the page of a diagnosis without a result lists the next trials", "[pa
   CHECK(nlohmann::json::parse(diagnosis_json(story.report))["not_tried"][0]["faults"][0]["id"] == "kill-n2");
   CHECK(page.find("The schedule</h2>") == std::string::npos);
   CHECK(page.find("Times are relative to the first suspected fault") != std::string::npos);
-  // A page without any content is valid, too.
+  // A page must be valid even without any content.
   diagnose::Diagnosis empty;
   empty.reason = "the dump holds no failure";
   story.report.diagnosis = &empty;
@@ -483,7 +483,7 @@ TEST_CASE("results as JSON, text and JUnit XML equal their golden files", "[resu
   check_golden("report/replay.txt", replay_text(report));
   check_golden("report/replay.xml", replay_junit(report));
 
-  // A test report fails exactly when the command's exit code does.
+  // The test report must say "failed" exactly if the command's exit code does.
   CHECK(report.passed());
   CHECK(replay_junit(report).find("tests=\"4\" failures=\"0\" errors=\"0\" skipped=\"1\"") != std::string::npos);
   report.expect_fixed = true;
@@ -622,7 +622,7 @@ TEST_CASE("the page of a large trace is bounded in size and counts combined mark
   const std::size_t marks = count(alone.substr(alone.find("class=\"z\"")), "<rect") + count(alone, "<use");
   CHECK(marks > 1000);
   CHECK(marks <= 3600);
-  // The counts of the marks add up to the number of all events, so nothing is dropped.
+  // The counts of all marks together are the number of events, so no event is missing.
   std::uint64_t counted = 0;
   const std::string marked = alone.substr(alone.find("class=\"z\""));
   for (std::size_t at = 0; (at = marked.find("<title>", at)) != std::string::npos; ++at) {
@@ -642,7 +642,7 @@ TEST_CASE("the page of a large trace is bounded in size and counts combined mark
   }
   CHECK(counted == large.events.size());
 
-  // Long paths of the characters that grow most when escaped.
+  // These paths are long, and consist of the characters that need the most space when they are escaped.
   trace::Trace wide = trace::test::realistic_trace(4, 20'000);
   for (std::size_t i = 0; i < wide.events.size(); ++i)
     wide.events[i].path = wide.strings.intern(std::string(4000, '&') + std::to_string(i));
@@ -723,7 +723,7 @@ TEST_CASE("an explanation as HTML, Markdown and JSON escapes hostile names", "[p
     CHECK(json["stacks"][0]["frames"].size() == 2);
     const std::string markdown = explanation_markdown(report), text = explanation_text(report);
     CHECK(markdown.find("<script>") == std::string::npos);
-    CHECK(markdown.find("\n| 2 | ") != std::string::npos);  // no name breaks a table row
+    CHECK(markdown.find("\n| 2 | ") != std::string::npos);  // no name may end the row of the table
     for (const std::string& out : {markdown, text}) {
       CHECK(out.find('\x1b') == std::string::npos);
       CHECK(out.find('\x01') == std::string::npos);
@@ -751,7 +751,7 @@ TEST_CASE("a page's style and script load nothing from outside", "[page]") {
     for (const char* outside :
          {"url(", "@import", "fetch(", "XMLHttp", "innerHTML", "insertAdjacentHTML", "document.write", "eval("})
       CHECK(part.find(outside) == std::string_view::npos);
-    // The only address is an XML namespace.
+    // The only address is the namespace of the SVG, which browsers do not open.
     CHECK(count(part, "http") == count(part, "http://www.w3.org/2000/svg"));
     CHECK(part.find("</script") == std::string_view::npos);
   }

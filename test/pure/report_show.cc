@@ -81,7 +81,7 @@ TEST_CASE("the node's own address is printed as local, not as a peer", "[show]")
   e.syscall = 49;
   e.err = 98;
   CHECK(describe(trace, e) == "bind EADDRINUSE local 10.0.0.1:7000 fd 3");
-  e.type = EventType::sys;  // a connection was accepted
+  e.type = EventType::sys;  // a system call that succeeded: a connection was accepted
   e.syscall = 288;
   e.result = 5;
   CHECK(describe(trace, e) == "accept4 = 5 peer 10.0.0.1:7000 fd 3");
@@ -101,7 +101,7 @@ TEST_CASE("filters select events by node, type and time", "[show]") {
   CHECK(lines(filter) == 6);
   filter.types = {EventType::ps};
   CHECK(lines(filter) == 2);
-  filter.node = "host-a";  // events without a node belong to the tracer's own
+  filter.node = "host-a";  // an event without a node is one of the tracer's host
   filter.types = {};
   CHECK(lines(filter) == 1);
   filter.node = "n4";
@@ -138,7 +138,8 @@ TEST_CASE("points in time are parsed", "[show]") {
                                                        {"-10s", last - 10'000'000'000},
                                                        {"-200ms", last - 200'000'000},
                                                        {"1763755202000000000", 1763755202000000000},
-                                                       {"10", 10}};  // also a small number means nanoseconds
+                                                       // even a number as small as this is a time in nanoseconds
+                                                       {"10", 10}};
   for (const auto& [text, ns] : good) {
     INFO(text);
     const auto moment = parse_moment("--since", text, trace);
@@ -208,7 +209,7 @@ TEST_CASE("a summary with a profile lists what differs from it", "[show]") {
   CHECK(parsed["rows"].size() == summarise(trace, {}, &profile).rows.size());
   CHECK(parsed["rows"][0]["normal"] == "new");
 
-  // Failures that the profile contains, but that are far more frequent in the trace.
+  // If a failure that the profile contains occurs far more often in the trace, it is not usual.
   const Trace same = sample();
   for (const auto& event : same.events) {
     if (event.type != EventType::scf || event.err != 2) continue;
@@ -278,7 +279,7 @@ TEST_CASE("a summary without a profile does not hide infrequent kinds behind fre
   CHECK(row(4).err == 2);
   CHECK(row(4017 + 3).err == 2);
   CHECK(row(4017 + 4).type == EventType::ps);
-  // It appears in the first lines of the text.
+  // The failure is shown in the first lines of the text.
   const std::string text = text_of(show_summary, trace);
   CHECK(text.find("write ENOSPC /data/log") < text.find("openat ENOENT"));
 }
@@ -289,7 +290,7 @@ TEST_CASE("the summary counts every event once", "[show]") {
   std::uint64_t total = 0;
   for (const SummaryRow& row : summary.rows) total += row.count;
   CHECK(total == 5000);
-  // As text, the first thousand kinds and the number of others.
+  // The text contains the first thousand kinds, and the number of others.
   REQUIRE(summary.rows.size() > 1000);
   const std::string text = text_of(show_summary, trace);
   CHECK(text.find(fmt::format("# and {} more kinds", summary.rows.size() - 1000)) != std::string::npos);
@@ -301,7 +302,7 @@ TEST_CASE("the Perfetto export is valid JSON with valid spans", "[show]") {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) traces.push_back(trace::test::realistic_trace(seed, 300));
   for (const Trace& trace : traces) {
     const auto parsed = Json::parse(
-        // Json accepts no lone surrogates; browsers and Perfetto do.
+        // Lone surrogates are replaced first, because Json accepts none, although browsers and Perfetto do.
         [&] {
           std::string text = text_of(show_perfetto, trace);
           for (std::size_t at = 0; (at = text.find("\\udc", at)) != std::string::npos;) text.replace(at, 4, "\\u00");

@@ -1,4 +1,4 @@
-// The stack at which a fault hit the program, as displayed: the program's own frames first.
+// How the stack at which a fault hit the program is displayed: the frames of the program itself come first.
 #include <catch2/catch.hpp>
 
 #include "base/json.h"
@@ -64,7 +64,7 @@ TEST_CASE("a shortened stack begins with the program's own frames") {
   REQUIRE(lines.size() == 8);
   CHECK(lines[6] == "9 frames more");
   CHECK(lines[7] == "(the stack is deeper than the 32768 bytes that were copied)");
-  // If there are only library frames, those are shown.
+  // If all frames belong to libraries, they are shown.
   frames.resize(1);
   CHECK(frames_in_short(outcome).at(0) == "__GI___libc_write at write.c:26");
   outcome.stacks.clear();

@@ -1,5 +1,5 @@
-// A program without any support for recording, recorded by librose-rr-libc.so and replayed: times, random numbers,
-// names, the order of ready descriptors.
+// A program that does not support recording is recorded by librose-rr-libc.so and replayed: times, random numbers,
+// names, and the order in which descriptors became ready.
 #include <algorithm>
 
 #include "base/text.h"
@@ -25,7 +25,7 @@ Output unforeseen(const std::string& mode, const std::string& sources, const std
   return *output;
 }
 
-// Which thread prints first is decided by a lock that is not recorded.
+// The lines in alphabetical order, because which thread prints first is decided by a lock that is not recorded.
 std::vector<std::string> sorted_lines(const std::string& text) {
   auto lines = split(text, '\n');
   std::sort(lines.begin(), lines.end());
@@ -50,7 +50,7 @@ TEST_CASE("a program without support for recording sees the same unpredictable v
     CHECK(again.exit_code == 0);
     CHECK(sorted_lines(again.out) == sorted_lines(made.out));
   }
-  // Keys name the source, the call and the thread.
+  // The key of a record consists of the source, the call and the thread.
   const Read read(file_of(file));
   REQUIRE(read.why == nullptr);
   for (const char* key : {"libc/time/clock_gettime/0", "libc/random/getrandom/0.2", "libc/pid/getpid/0",

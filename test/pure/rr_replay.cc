@@ -1,4 +1,4 @@
-// Programs that record themselves, replayed by the library alone.
+// Programs that record themselves are replayed by the library alone.
 #include <array>
 #include <set>
 
@@ -100,7 +100,7 @@ TEST_CASE("a replay that diverges reports where, and exits with 1") {
 TEST_CASE("a process that does not end by itself is ended when all records are replayed") {
   const Recorded made({"differs"}, {}, {"VARIANT=unfinished"});
   REQUIRE(made.output.exit_code == 0);
-  // It asks for a record after the last one: everything up to the last one was replayed.
+  // The program asks for one more record than there are, so everything that was recorded has been replayed.
   const Output again = made.replay({"differs"}, {"VARIANT=more"});
   CHECK(again.exit_code == 0);
   CHECK(again.err.empty());
@@ -126,8 +126,8 @@ TEST_CASE("a window whose beginning was overwritten is replayed from a checkpoin
   CHECK(refused.err.find("no checkpoint is left to start from") != std::string::npos);
 }
 
-// Whatever the process did when it was killed: threads between two calls, threads within a call, the thread that held
-// the mutex.
+// This must hold for everything that the process can be doing when it is killed: all threads are between two calls,
+// threads are within a call, a thread holds the mutex.
 TEST_CASE("a recording of a killed process is replayed up to the kill") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
@@ -166,8 +166,8 @@ TEST_CASE("the child of a fork is neither recorded nor replayed") {
   REQUIRE(read.records.size() == 3);
   CHECK(read.records[2].kind == Kind::end);
   CHECK(read.reading.facts().ended);
-  // A child that checks for leaks when it ends waits for the allocator's locks, which another thread of its parent may
-  // have held.
+  // Without leak detection, because it waits for the allocator's locks when the child ends, and another thread of the
+  // parent may have held these during the fork.
   CHECK(made.replay({"forks"}, {"ASAN_OPTIONS=detect_leaks=0"}).out == "0\n");
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("an invalid request is reported, and the program runs unrecorded") {
     CHECK(output.err.find(message) != std::string::npos);
   }
   CHECK_FALSE(std::filesystem::exists(file));
-  // An existing file is not overwritten.
+  // A file that exists must not be overwritten.
   REQUIRE(write_file(file, "precious").has_value());
   CHECK(run("record:" + file, "A=").err.find("nothing is recorded (with %n in its name") != std::string::npos);
   CHECK(file_of(file) == "precious");

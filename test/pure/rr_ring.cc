@@ -1,4 +1,4 @@
-// Recordings as they are written, and how damaged ones are read back.
+// How recordings are written, and how damaged ones are read.
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ constexpr std::size_t kReserved = offsetof(FileHead, reserved);
 
 std::uint64_t& word(std::string& bytes, std::size_t at) { return *reinterpret_cast<std::uint64_t*>(bytes.data() + at); }
 
-// Where the nth record begins in the file.
+// The position in the file at which the nth record begins.
 std::size_t place(const Read& read, std::size_t n) {
   return kHeadBytes + (read.records.at(n).position & (read.reading.facts().ring_bytes - 1));
 }
@@ -90,7 +90,8 @@ TEST_CASE("a window that wrapped many times contains all of the last records") {
   CHECK(facts.unfinished == 0);
   CHECK(facts.end == facts.reserved);
   CHECK(facts.end - facts.begin >= kLeastRing / 64 * 62);
-  // No gap: records follow each other directly, and each thread's numbers are consecutive.
+  // There must be no gap: each record follows directly after the one before, and the numbers of each thread are
+  // consecutive.
   std::map<std::string, std::uint64_t> last;
   std::uint64_t position = facts.begin;
   bool whole = true;
@@ -164,8 +165,8 @@ TEST_CASE("files that are not recordings are refused with the reason") {
   CHECK(std::string(Read(bad).why) == "its head is damaged");
 }
 
-// The victim stores which of its calls have returned. Whenever it is killed, all of those are in the recording, in
-// order.
+// The victim stores which of its calls have returned. Whenever it is killed, the recording must contain all of these
+// calls, in their order.
 TEST_CASE("a kill by SIGKILL loses no call that had returned") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;
@@ -212,7 +213,7 @@ TEST_CASE("a kill by SIGKILL loses no call that had returned") {
     CHECK(whole);
     for (int i = 0; i < 8; ++i) {
       const auto at = last.find("t" + std::to_string(i));
-      if (at == last.end()) continue;  // all of its records were overwritten, or it had written none
+      if (at == last.end()) continue;  // this thread wrote no record, or all of them were overwritten
       const std::uint64_t returned = counts[8 * i].load();
       CHECK(at->second >= returned);
       CHECK(at->second <= returned + 1);

@@ -1,4 +1,4 @@
-// Recordings made in memory and on disk, and read back.
+// Makes recordings, in memory or on disk, and reads them.
 #pragma once
 
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 namespace rose::rr::test {
 
-// The file's bytes, extended as Reading::open requires.
+// The bytes of the file, followed by a copy of the beginning of its ring, as Reading::open requires.
 inline std::string mapped(std::string bytes) {
   const std::uint64_t size = bytes.size();
   if (size > kHeadBytes) bytes.append(bytes.substr(kHeadBytes, most_record(size - kHeadBytes)));
@@ -58,7 +58,7 @@ struct MadeRing {
   [[nodiscard]] std::string file() const { return file_of(folder / "r"); }
 };
 
-// Runs rr_victim with these variables.
+// Runs rr_victim with these variables in its environment.
 inline Output victim(const std::vector<std::string>& variables, const std::vector<std::string>& arguments,
                      std::string_view input = {}) {
   std::vector<std::string> argv = {"env"};

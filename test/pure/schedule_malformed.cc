@@ -1,4 +1,5 @@
-// Malformed schedules and the exact messages they get. Valid neighbours are in schedule_valid.cc.
+// Malformed schedules, and the exact message for each. Valid schedules that are similar to them are in
+// schedule_valid.cc.
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -10,7 +11,7 @@ namespace {
 
 struct Row {
   std::string text;
-  std::string message;  // without "schedule.toml:"
+  std::string message;  // the message, without the "schedule.toml:" before it
   std::string hint;
 };
 

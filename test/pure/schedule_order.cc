@@ -1,4 +1,5 @@
-// Events and the order of a schedule: which precedes which, what is refused, and that the file form preserves it.
+// Events and the order of a schedule: what precedes what, which orders are refused, and that a written schedule has the
+// same order.
 #include <catch2/catch.hpp>
 
 #include <map>
@@ -39,7 +40,7 @@ TEST_CASE("an order defines which events precede which", "[order]") {
   CHECK(plain.at("closed") == std::vector<std::string>{"cut"});
   CHECK(plain.at("restarted") == std::vector<std::string>{"cut"});
   CHECK(plain.at("healed") == std::vector<std::string>{"closed", "restarted"});
-  const auto loose = before("a * b | c");  // * binds tighter
+  const auto loose = before("a * b | c");  // because * takes precedence over |
   CHECK(loose.at("b") == std::vector<std::string>{"a"});
   CHECK(loose.at("c").empty());
   const auto groups = before("(a | b * c) * (d * e | f)");
@@ -74,7 +75,8 @@ TEST_CASE("events and an order are parsed, applied and written", "[order]") {
   CHECK(read->events[0].node == "n1");
   CHECK(read->events[0].when.at(0).log == "created /a");
   CHECK(read->faults.at(0).after == std::vector<std::string>{"written"});
-  CHECK(to_toml(*read).find("after") == std::string::npos);  // the order implies it
+  // `after` is not written, because it follows from the order
+  CHECK(to_toml(*read).find("after") == std::string::npos);
   CHECK(in_words(*read).find("as soon as 'written' has come") != std::string::npos);
   auto again = parse_schedule(to_toml(*read), "t.toml");
   REQUIRE(again.has_value());
@@ -87,7 +89,7 @@ TEST_CASE("events and an order are parsed, applied and written", "[order]") {
   const std::string words = in_words(*read);
   CHECK(words.find("in the order created * written * cut | looked, where created is when n1 has logged \"created /a\" "
                    "and written and looked are steps of the workload") != std::string::npos);
-  // Without an order, faults may come after events.
+  // If there is no order, a fault may come after an event.
   const auto after = parse_schedule(kHead + kEvent + kFault + "after = [\"created\"]\n", "s.toml");
   REQUIRE(after.has_value());
   CHECK(check_nodes(*after, {"n1"}, "s.toml").has_value());

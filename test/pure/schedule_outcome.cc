@@ -1,4 +1,4 @@
-// Verdicts of runs and rates of many.
+// The verdict of a run, and the rate of many runs.
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -29,7 +29,7 @@ FaultOutcome outcome(const std::string& id, bool fired, const std::string& why_n
   return made;
 }
 
-// It fired and had no effect.
+// The outcome of a fault that fired without effect.
 FaultOutcome idle(const std::string& id, const std::string& why) {
   FaultOutcome made = outcome(id, true);
   made.no_effect = why;
@@ -108,7 +108,7 @@ TEST_CASE("a verdict follows from the oracle and the effective faults") {
        {outcome("a", true), outcome("b", false, "n1 was down")},
        Verdict::inconclusive,
        "fault 'b' did not fire: n1 was down"},
-      // One of a group is sufficient.
+      // It is enough if one fault of a group fires.
       {miss,
        group,
        {outcome("a", false), outcome("b", true), outcome("c", true)},
@@ -124,7 +124,7 @@ TEST_CASE("a verdict follows from the oracle and the effective faults") {
        {outcome("a", true), outcome("b", false), outcome("c", false, "x")},
        Verdict::inconclusive,
        "fault 'c' did not fire: x"},
-      // A fault that fired without effect counts as absent.
+      // A fault that fired without effect counts as one that did not fire.
       {hit,
        one,
        {idle("a", "no packet was stopped")},
@@ -156,7 +156,7 @@ TEST_CASE("a verdict follows from the oracle and the effective faults") {
        {outcome("a", false, "x"), idle("b", "no packet was stopped"), outcome("c", true)},
        Verdict::inconclusive,
        "fault 'b' had no effect: no packet was stopped"},
-      // Optional faults may be without effect in a miss; they do not make a hit count.
+      // In a miss, optional faults may be without effect. A hit counts only if some fault was effective.
       {miss,
        {fault("a"), optional("b")},
        {outcome("a", true), outcome("b", true)},
@@ -220,7 +220,7 @@ TEST_CASE("a run that did no work is inconclusive, whatever the oracle answered"
     judge(result, schedule, "it exited with status 2");
     CHECK(verdict_name(result.verdict) == "inconclusive");
     CHECK(result.reason == "the workload exchanged no data with any node");
-    // A series of runs does not count it as a miss either.
+    // In a series of runs, this run must not count as a miss, either.
     Series series;
     RunResult reproduced = result;
     reproduced.doubt.clear();
@@ -245,7 +245,8 @@ TEST_CASE("a run in which an unneeded fault was not effective counts as a miss i
   };
   Series series;
   series.add(run(OracleAnswer::hit, {outcome("a", true), idle("b", "none")}), schedule);
-  series.add(run(OracleAnswer::miss, {outcome("a", true), idle("b", "none")}), schedule);  // 'a' was sufficient before
+  // a hit has shown that 'a' alone is sufficient
+  series.add(run(OracleAnswer::miss, {outcome("a", true), idle("b", "none")}), schedule);
   series.add(run(OracleAnswer::miss, {idle("a", "none"), outcome("b", true)}), schedule);
   CHECK(series.tally().reproduced == 1);
   CHECK(series.tally().not_reproduced == 1);
@@ -285,7 +286,7 @@ TEST_CASE("fault outcomes with stacks are equal after being written and read bac
   REQUIRE(back->size() == 1);
   CHECK(back->front().no_effect == "no call lacked room");
   CHECK_FALSE(back->front().effective());
-  // Records of an older rose contain no effects: faults that fired count.
+  // The records of an older rose contain no effects, so every fault that fired counts as effective.
   auto older = json;
   older[0].erase("no_effect");
   older[0].erase("effective");

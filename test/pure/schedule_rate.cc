@@ -1,4 +1,5 @@
-// Rates, their intervals and the sequential test: against published values and against their stated error bounds.
+// Rates, their intervals and the sequential test are compared with published values, and with the bounds that their
+// documentation states.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -50,7 +51,8 @@ TEST_CASE("the exact interval has its published values") {
     double low;
     double high;
   };
-  // Newcombe, Statistics in Medicine 17 (1998), table I, method 5: 81/263, 15/148, 0/20, 1/29; and 8/10, 10/10.
+  // The values are those of Newcombe, Statistics in Medicine 17 (1998), table I, method 5: 81/263, 15/148, 0/20, 1/29;
+  // and 8/10, 10/10.
   const Row rows[] = {{81, 182, 0.2527, 0.3676}, {15, 133, 0.0578, 0.1617}, {0, 20, 0.0000, 0.1684},
                       {1, 28, 0.0009, 0.1776},   {8, 2, 0.4439, 0.9748},    {10, 0, 0.6915, 1.0000}};
   for (const Row& row : rows) {
@@ -113,7 +115,7 @@ TEST_CASE("all tests of a search accept a schedule at 75 % of the target in one 
     CHECK(RateTest(0.8, test_number).acceptance(0.9) > 0.95);
   }
   CHECK(wrong <= 0.1);
-  // Other targets have errors of the same order.
+  // For other targets, the errors must be about as small.
   for (const double target : {0.3, 0.5, 0.9, 1.0}) {
     INFO(target);
     const RateTest test(target, 1);
@@ -149,11 +151,12 @@ TEST_CASE("screening passes schedules worth testing, and with the test errs more
   CHECK(screening.acceptance(0.3) == Approx(0.03).margin(0.005));
   CHECK(screening.acceptance(0.6) == Approx(0.37).margin(0.01));
   CHECK(screening.acceptance(0.8) == Approx(0.94).margin(0.01));
-  // Their runs are independent. The found schedule may be tested in three forms, each counted as a test.
+  // The runs of the two tests are independent. The schedule that was found may be tested in three forms, each of which
+  // counts as a test.
   double wrong = 0;
   for (int test_number = 1; test_number <= 24; ++test_number)
     wrong += screening.acceptance(0.6) * RateTest(0.8, test_number).acceptance(0.6);
-  CHECK(wrong < 0.06);  // for a whole search, whatever it tests
+  CHECK(wrong < 0.06);  // the probability for a whole search, whatever it tests
 }
 
 TEST_CASE("no run is made after the test has its answer") {
@@ -174,7 +177,7 @@ TEST_CASE("the interval after a sequential test covers the true rate as often as
   for (const int test_number : {1, 3})
     for (const int most : {20, kMostTestRuns}) {
       const RateTest test(0.8, test_number, most);
-      // All ends of the test, and their intervals.
+      // All tallies at which the test ends, with their intervals.
       std::map<std::pair<int, int>, std::pair<double, double>> ends;
       std::set<std::pair<int, int>> seen_open;
       const std::function<void(Tally)> walk = [&](Tally tally) {
@@ -189,7 +192,7 @@ TEST_CASE("the interval after a sequential test covers the true rate as often as
       };
       walk({});
       for (double rate = 0.05; rate < 1; rate += 0.05) {
-        // The probability of each state, in the order of the number of runs.
+        // The probability of each tally at which the test goes on, for one number of runs after another.
         std::map<std::pair<int, int>, double> open{{{0, 0}, 1.0}};
         double covered = 0;
         while (!open.empty()) {
@@ -207,9 +210,9 @@ TEST_CASE("the interval after a sequential test covers the true rate as often as
         CHECK(covered >= 0.95 - 1e-6);
       }
     }
-  // Without a miss, the number of runs carries no further information, so the interval is the exact one.
+  // If no run missed, the number of runs carries no further information, so the interval is the exact one.
   CHECK(RateTest(0.8).interval({8, 0, 0}).first == Approx(Tally{8, 0, 0}.interval().first).margin(1e-6));
-  // A tally that does not end the test has that interval, too.
+  // The same interval is given for a tally at which the test has not ended.
   CHECK(RateTest(0.8).interval({5, 1, 0}) == Tally{5, 1, 0}.interval());
 }
 
@@ -231,7 +234,7 @@ TEST_CASE("the test ends with any sequence of verdicts") {
 }
 
 TEST_CASE("the probability that a difference is due to chance equals Fisher's exact test") {
-  // R. A. Fisher, The Design of Experiments (1935): 3 of 4 against 1 of 4.
+  // The example of R. A. Fisher, The Design of Experiments (1935): 3 of 4 are compared with 1 of 4.
   CHECK(chance_of_more(3, 4, 1, 4) == Approx(17.0 / 70));
   CHECK(chance_of_more(4, 4, 0, 4) == Approx(1.0 / 70));
   CHECK(chance_of_more(8, 8, 0, 2) == Approx(1.0 / 45));
@@ -243,9 +246,9 @@ TEST_CASE("a run without a fault that hits did not need counts as a miss") {
   const Schedule schedule = two_faults();
   Series series;
   series.add(run_of(OracleAnswer::miss, schedule, {"a"}), schedule);
-  CHECK(series.tally().inconclusive == 1);  // `b` may be missing
+  CHECK(series.tally().inconclusive == 1);  // the bug may not have occurred because `b` did not fire
   series.add(run_of(OracleAnswer::hit, schedule, {"a"}), schedule);
-  CHECK(series.tally().inconclusive == 0);  // it occurs without `b`, so the first run was a miss
+  CHECK(series.tally().inconclusive == 0);  // the hit shows that `b` is not needed, so the first run is a miss
   CHECK(series.tally().not_reproduced == 1);
   series.add(run_of(OracleAnswer::miss, schedule, {"b"}), schedule);
   CHECK(series.tally().inconclusive == 1);
@@ -256,7 +259,7 @@ TEST_CASE("a run without a fault that hits did not need counts as a miss") {
 }
 
 TEST_CASE("a rate is not overestimated if a fault often fails to fire") {
-  // `b` fires in 30 % of the runs without effect; the bug occurs in 60 %.
+  // `b` has no influence on the bug, and fires in 30 % of the runs. The bug occurs in 60 % of them.
   const Schedule schedule = two_faults();
   std::mt19937 random(7);
   std::uniform_real_distribution<double> dice;
@@ -276,7 +279,7 @@ TEST_CASE("a rate is not overestimated if a fault often fails to fire") {
     rates += series.tally().rate();
     one_sided += single.rate();
   }
-  CHECK(one_sided / kSeries > 0.8);  // the result with separate verdicts
+  CHECK(one_sided / kSeries > 0.8);  // if each run gets its verdict separately, the rate is too high
   CHECK(rates / kSeries == Approx(0.6).margin(0.01));
 }
 

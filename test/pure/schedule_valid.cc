@@ -1,4 +1,4 @@
-// Schedules that are accepted: their parsed form, their file form and their description as text.
+// Schedules that are valid: how they are parsed, written, and described as text.
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
@@ -19,7 +19,7 @@ Schedule parse(const std::string& text) {
   return std::move(*parsed);
 }
 
-// Without source positions, which a written file need not preserve.
+// The schedule without its positions in the file, because these may differ in a file that was written again.
 Schedule plain(Schedule schedule) {
   for (Fault& fault : schedule.faults) fault.line = 0;
   return schedule;
@@ -29,7 +29,7 @@ std::string fault_words(const std::string& body) {
   return in_words(parse("version = 1\n[[fault]]\nid = \"f\"\n" + body).faults.at(0));
 }
 
-// Makes any schedule that the file form can hold.
+// Makes any schedule that can be written to a file.
 class Generator {
  public:
   explicit Generator(unsigned seed) : random_(seed) {}
@@ -437,7 +437,7 @@ TEST_CASE("valid schedules similar to malformed ones are accepted") {
         "kind = \"crash\"\nsignal = \"SIG34\"\n", "kind = \"pause\"\nduration = \"0.001s\"\n",
         "kind = \"crash\"\n[[fault.when]]\nelapsed = \"0s\"\n[[fault.when]]\nsyscall = \"read\"\nresult = -1\n"})
     parse(fault + body);
-  // A fault may refer to a later one, and alternatives may share what they wait for.
+  // A fault may refer to a fault that comes later in the file.
   parse(
       "version = 1\n[[fault]]\nid = \"a\"\nkind = \"crash\"\nnode = \"n1\"\nafter = [\"b\"]\n"
       "[[fault]]\nid = \"b\"\nkind = \"crash\"\nnode = \"n1\"\n");
@@ -597,7 +597,7 @@ TEST_CASE("alternatives on several nodes are one step") {
         "1. on whichever of n1, n2 and n3 gets there first: kill it (all its processes), once it has entered flush_log "
         "for the 2nd time\n"
         "2. pause n1 (all its processes) for 2s, as soon as step 1 has begun");
-  // Different ones can be distinguished by their descriptions.
+  // The descriptions of schedules that differ must differ, too.
   CHECK(in_words(parse("version = 1\n" + crash("a", "n1", when.c_str()) +
                        crash("b", "n2", "when = [ { elapsed = \"3s\" } ]\n"))) ==
         "1. kill n1 (all its processes), once n1 has entered flush_log for the 2nd time (this or step 2, whichever "
@@ -620,7 +620,7 @@ TEST_CASE("a fingerprint depends only on what a schedule does") {
   std::string other = one;
   other.replace(other.find("\"crash\""), 7, "\"crash\"\nscope = \"main\"");
   CHECK(fingerprint(parse(one)) != fingerprint(parse(other)));
-  // Whether the fault is optional changes nothing in the run.
+  // A run does not depend on whether a fault is optional, so neither does the fingerprint.
   CHECK(fingerprint(parse(one)) == fingerprint(parse(one + "optional = true\n")));
   CHECK(parse(one + "optional = true\n").faults[1].optional);
 }

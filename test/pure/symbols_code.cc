@@ -1,4 +1,4 @@
-// Where functions make calls, in programs from a real compiler.
+// At which places functions make calls, in programs of a real compiler.
 #include <catch2/catch.hpp>
 
 #include <elf.h>
@@ -56,7 +56,8 @@ TEST_CASE("every instruction that can be probed is listed, system calls first, t
     const auto places = places_of(victim(binary), "known_layout");
     std::vector<std::uint64_t> offsets;
     for (const Place& place : places) offsets.push_back(place.offset);
-    CHECK(offsets == std::vector<std::uint64_t>{6, 19, 17, 18, 1, 8, 15});  // not 0, the entry, nor 11, which is locked
+    // not 0, which is the entry, and not 11, an instruction with a lock prefix
+    CHECK(offsets == std::vector<std::uint64_t>{6, 19, 17, 18, 1, 8, 15});
     CHECK(places.front().kind == PlaceKind::syscall);
     CHECK(places.front().name == "write");
     CHECK(places.front().changes);
@@ -70,7 +71,8 @@ TEST_CASE("code of arm64 is read on any machine") {
   if (!fs::exists(binary)) rose::test::skip_case("clang-19 and mold are not installed");
   const auto places = places_of(binary, "update");
   CAPTURE(names(places, PlaceKind::syscall), names(places, PlaceKind::call));
-  // Through stubs of the .plt, through a function that calls one, by its own instruction, and by a pointer.
+  // Calls through a stub of the .plt, through a function that calls such a stub, and by the function's own instruction;
+  // then a call through a pointer.
   for (const char* name : {"rename@plt", "store", "direct"}) {
     CAPTURE(name);
     const Place* place = named(places, name);
@@ -83,7 +85,8 @@ TEST_CASE("code of arm64 is read on any machine") {
   CHECK(named(places, "store")->loop);
   CHECK(contains(names(places, PlaceKind::call), "through a pointer"));
   for (const Place& place : places) CHECK(place.offset % 4 == 0);
-  // The kernel refuses probes on the instruction that enters it.
+  // The kernel refuses probes on `svc`/`syscall`, the instruction of a system call, so the call of write is not a
+  // place.
   CHECK(named(places_of(binary, "direct"), "write") == nullptr);
   const auto file = CodeFile::open(binary);
   REQUIRE(file);
@@ -101,7 +104,7 @@ TEST_CASE("code of arm64 is read on any machine") {
 TEST_CASE("calls are found and named, direct, indirect and through stubs") {
   struct Row {
     const char* binary;
-    const char* end;  // suffix of names of functions in another file
+    const char* end;  // what the names of functions in another file end with
   };
   for (const Row& row : {Row{"code_pie", "@plt"}, Row{"code_fixed", "@plt"}, Row{"code_noplt", ""},
                          Row{"code_static", ""}, Row{"code_library", "@plt"}}) {
@@ -109,7 +112,7 @@ TEST_CASE("calls are found and named, direct, indirect and through stubs") {
     const std::string end = row.end;
     const auto places = places_of(victim(row.binary), "update");
     CAPTURE(names(places, PlaceKind::syscall), names(places, PlaceKind::call));
-    // Calls that change something come first, direct ones before others; then calls that only read.
+    // Calls that change something come first, direct ones before others. Then come calls that only read.
     const bool whole = std::string(row.binary) == "code_static";
     std::vector<std::string> calls = names(places, PlaceKind::syscall);
     if (whole) {
@@ -128,7 +131,7 @@ TEST_CASE("calls are found and named, direct, indirect and through stubs") {
     CHECK(named(places, "raw_write")->changes);
     CHECK(named(places, "flush_twice")->depth == 2);
     CHECK_FALSE(named(places, "ask")->changes);
-    // No place is listed twice, and all are within the function.
+    // Each place is listed once, and lies within the function.
     std::vector<std::uint64_t> offsets;
     for (const Place& place : places) offsets.push_back(place.offset);
     std::sort(offsets.begin(), offsets.end());
@@ -219,11 +222,11 @@ TEST_CASE("damaged programs give errors or fewer sites, all within their bytes")
     const auto at = [&](std::size_t bound) { return static_cast<std::size_t>(rng() % bound); };
     for (int change = 0; change < 8; ++change) {
       switch (rng() % 4) {
-        case 0: bytes[at(sizeof(Elf64_Ehdr))] = static_cast<char>(rng()); break;  // the header
+        case 0: bytes[at(sizeof(Elf64_Ehdr))] = static_cast<char>(rng()); break;  // damages the header
         case 1: bytes[sizeof(Elf64_Ehdr) + at(13 * sizeof(Elf64_Phdr))] = static_cast<char>(rng()); break;
         case 2:
           bytes[bytes.size() - 1 - at(40 * sizeof(Elf64_Shdr))] = static_cast<char>(rng());
-          break;  // the sections
+          break;  // damages the sections
         default: bytes[at(bytes.size())] = static_cast<char>(rng()); break;
       }
     }

@@ -30,7 +30,7 @@ const Function* named(const std::vector<Function>& functions, const std::string&
   return found == functions.end() ? nullptr : &*found;
 }
 
-// Prevents the compiler from inlining it, so that it stays a function with code of its own.
+// The attribute prevents inlining, so that the function has code of its own.
 extern "C" __attribute__((noinline, used)) int rose_symbols_landmark(int x) {
   asm volatile("nop; nop; nop" ::: "memory");
   return x ^ 0x5a;
@@ -63,11 +63,11 @@ TEST_CASE("functions are found by name and glob") {
   for (std::size_t i = 1; i < all->size(); ++i) CHECK((*all)[i - 1].address < (*all)[i].address);
   CHECK(named(*all, "Raft::append(Entry const&)") != nullptr);
   CHECK(named(*all, "raft_log_create") != nullptr);
-  CHECK(named(*all, "raft_log_create_alias") == nullptr);  // an alias is shown once
+  CHECK(named(*all, "raft_log_create_alias") == nullptr);  // two names of one function are listed only once
 
   const auto appends = find_functions(kVictim, {"Raft::append"}, {});
   REQUIRE(appends);
-  CHECK(appends->size() == 2);  // two overloads, and not the ".part.0"
+  CHECK(appends->size() == 2);  // the two overloads, but not the part ".part.0"
   const auto one = find_functions(kVictim, {"Raft::append(std::string const&)"}, {});
   REQUIRE(one);
   CHECK(one->size() == 1);
@@ -77,7 +77,7 @@ TEST_CASE("functions are found by name and glob") {
   CHECK(alias->front().name == "raft_log_create_alias");
   const auto both = find_functions(kVictim, {"raft_log_create*"}, {});
   REQUIRE(both);
-  CHECK(both->size() == 1);  // neither the alias again nor the cold part
+  CHECK(both->size() == 1);  // neither the alias nor the cold part is listed
   const auto special = find_functions(kVictim, {"raft_snapshot"}, {});
   REQUIRE(special);
   CHECK(special->size() == 1);
@@ -94,7 +94,7 @@ TEST_CASE("inlined functions are found where their code begins inside others") {
   const Function* put = named(*inlined, "stacks::put_line");
   REQUIRE(put != nullptr);
   CHECK(put->source.ends_with("stack_victim.cc"));
-  // As in symbol tables and on stacks.
+  // The name is the one in symbol tables and on stacks.
   CHECK(named(*inlined, "stacks::(anonymous namespace)::Counter::count") != nullptr);
   const auto own = list_functions(victim);
   REQUIRE(own);
@@ -134,7 +134,7 @@ TEST_CASE("functions are found by source file") {
     CHECK(named(*found, "raft_log_create.cold") == nullptr);
     for (const Function& f : *found) CHECK(f.name.find("std::vector") != 0);
   }
-  // A file of the program, not the library's of the same name.
+  // This header belongs to the program. The library's header of the same name is another one.
   const auto own = find_functions(kVictim, {}, {"stl_vector.h"});
   REQUIRE(own);
   REQUIRE(own->size() == 1);
@@ -144,7 +144,7 @@ TEST_CASE("functions are found by source file") {
   CHECK(named(*librarys, "of_own_file(int)") == nullptr);
 
   const auto part = find_functions(kVictim, {}, {"victim.cc"});
-  REQUIRE_FALSE(part);  // only whole components
+  REQUIRE_FALSE(part);  // because a name must consist of whole parts of the path
   CHECK(part.error().kind == rose::ErrorKind::input);
   const auto slip = find_functions(kVictim, {}, {"symbols_victm.cc"});
   REQUIRE_FALSE(slip);
@@ -205,7 +205,7 @@ TEST_CASE("functions of stripped files are found in their debug files") {
   fs::create_directory(folder / ".debug");
   fs::rename(debug, folder / ".debug" / "victim.debug");
   check_same();
-  // From another build: its addresses would point into other functions.
+  // This file is from another build, so its addresses would lead into other functions.
   fs::remove(folder / ".debug" / "victim.debug");
   fs::copy_file("/proc/self/exe", debug);
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
@@ -229,7 +229,7 @@ TEST_CASE("functions of stripped files are found in their MiniDebugInfo") {
   REQUIRE(found->size() == reference->size());
   CHECK((*found)[0].name == (*reference)[0].name);
   CHECK((*found)[0].offset == (*reference)[0].offset);
-  // Truncated, with other bytes, or without an ELF file inside: treated as missing.
+  // If the embedded file is truncated, has other bytes or is not an ELF file, it is treated as missing.
   for (const auto size : {fs::file_size(packed) / 2, std::uintmax_t{7}}) {
     fs::resize_file(packed, size);
     pack_as(packed);
@@ -276,7 +276,7 @@ TEST_CASE("functions of non-PIE, static and shared files are found") {
     REQUIRE(found);
     CHECK(found->size() == 3);
     for (const Function& f : *found) CHECK(fs::path(f.source).filename() == "small.c");
-    // The same bytes as objcopy finds in the section that holds the function.
+    // The code must be the one that objcopy finds in the section of the function.
     const auto entry = find_functions(out, {"raft_entry"}, {});
     REQUIRE(entry);
     const fs::path text = folder / "text";
@@ -358,7 +358,7 @@ TEST_CASE("truncated and damaged files cause neither a crash nor a hang") {
   for (std::size_t size = 0; size < 128; size += 3) look(whole->substr(0, size));
   for (int part = 1; part < 24; ++part) look(whole->substr(0, whole->size() * static_cast<std::size_t>(part) / 24));
   std::mt19937 random(1);
-  // Headers first: that is where sizes and offsets are.
+  // Damages `bytes` bytes between `begin` and `end`. The headers come first, because they contain sizes and offsets.
   const auto damage = [&](std::size_t begin, std::size_t end, int bytes) {
     std::string changed = *whole;
     for (int i = 0; i < bytes; ++i) {
@@ -368,7 +368,7 @@ TEST_CASE("truncated and damaged files cause neither a crash nor a hang") {
   };
   Elf64_Ehdr header;
   std::memcpy(&header, whole->data(), sizeof header);
-  // Code that according to its header lies partly behind the end of the file.
+  // The program's code, according to its header, lies partly behind the end of the file.
   std::string long_code = *whole;
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     const std::size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);
@@ -381,7 +381,7 @@ TEST_CASE("truncated and damaged files cause neither a crash nor a hang") {
   CHECK(look(long_code));
   for (int i = 0; i < 60; ++i) damage(4, 64 + 13 * 56, 4);
   for (int i = 0; i < 60; ++i) damage(header.e_shoff, whole->size(), 6);
-  // Anywhere: symbols, strings, notes, DWARF. ROSE_FUZZ_ROUNDS runs more rounds.
+  // Damages bytes anywhere: in symbols, strings, notes, DWARF. ROSE_FUZZ_ROUNDS sets the number of rounds.
   const char* rounds = std::getenv("ROSE_FUZZ_ROUNDS");
   for (int i = 0; i < (rounds != nullptr ? std::atoi(rounds) : 40); ++i) damage(64, whole->size(), 200);
 }

@@ -1,4 +1,4 @@
-// Go's function table (.gopclntab) made by hand, in each of its layouts.
+// Makes Go's table of functions (.gopclntab) by hand, in each of its layouts.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ inline void put_at(std::string& bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
 }
 
-// Two functions, "main.a" of a.go at 0x1000 and "main.(*B).c" of b.go at 0x1040, ending at 0x1080.
+// A table of two functions: "main.a" of a.go at 0x1000, and "main.(*B).c" of b.go at 0x1040, which ends at 0x1080.
 inline std::string table(int version) {
   std::string bytes;
   put<std::uint32_t>(bytes, version == 2    ? 0xfffffffb
@@ -33,7 +33,7 @@ inline std::string table(int version) {
     const std::size_t names = bytes.size();
     bytes += std::string("main.a\0main.(*B).c\0a.go\0b.go\0", 29);
     const std::size_t values = bytes.size();
-    bytes += std::string("\4\1\0\6\1\0", 6);  // file 1, file 2
+    bytes += std::string("\4\1\0\6\1\0", 6);  // the offsets of file 1 and of file 2
     const std::size_t files = bytes.size();
     put<std::uint32_t>(bytes, 3);
     put<std::uint32_t>(bytes, static_cast<std::uint32_t>(names + 19));
@@ -71,7 +71,7 @@ inline std::string table(int version) {
   part();
   bytes += std::string("a.go\0b.go\0", 10);
   part();
-  bytes += std::string("\0\2\1\0\4\1\0", 7);  // an offset of 0 means none; file 0, file 1
+  bytes += std::string("\0\2\1\0\4\1\0", 7);  // the offset 0 stands for none; then come those of file 0 and of file 1
   part();
   const std::size_t functions = bytes.size();
   const unsigned field = relative ? 4 : 8;

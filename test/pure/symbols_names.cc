@@ -48,7 +48,7 @@ TEST_CASE("names are demangled as in source code") {
       // Rust, v0
       {"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
       {"_RNvMs_Cs4Cv8Wi1oAIB_7mycrateNtB4_4Raft6append", "mycrate::Raft::append"},
-      {"_RNvMs_Cs4Cv8Wi1oAIB_7mycrateNtB4_4Raft6appen", ""},  // truncated: left as is
+      {"_RNvMs_Cs4Cv8Wi1oAIB_7mycrateNtB4_4Raft6appen", ""},  // the name is truncated, so it stays as it is
       {"_RNvMCs9ltgdHTiPiY_4testNtB2_4Raft6append", "test::Raft::append"},
       {"_RNvXCs9ltgdHTiPiY_4testNtB2_3FooNtB2_3Bar3run", "<test::Foo as test::Bar>::run"},
       {"_RNCNvCsgStHSCytQ6I_7mycrate4main0B3_", "mycrate::main::{closure#0}"},
@@ -57,12 +57,12 @@ TEST_CASE("names are demangled as in source code") {
       {"_RINvC1a3arrKj8_E", "a::arr::<8>"},
       {"_RINvC1a1fTRShPmFhEuEE", "a::f::<(&[u8], *const u32, fn(u8))>"},
       {"_RINvC1a1fDNtNtC4core3fmt5DebugEL_E", "a::f::<dyn core::fmt::Debug>"},
-      {"_RINvC1a1fDIINtC1b2FnhEp6OutputtEL_E", ""},  // wrong nesting
+      {"_RINvC1a1fDIINtC1b2FnhEp6OutputtEL_E", ""},  // the nesting is wrong
       {"_R", ""},
-      {"_RB_", ""},        // refers to itself
-      {"_RNvB_3foo", ""},  // the same, nested
+      {"_RB_", ""},        // the name refers to itself
+      {"_RNvB_3foo", ""},  // a nested name refers to itself
       {"_RNvC9999999999999999999999_3foo", ""},
-      {"_R0NvC1a1b", ""},  // a version that does not exist yet
+      {"_R0NvC1a1b", ""},  // this version does not exist yet
   };
   for (const Row& row : rows) {
     CAPTURE(row.linkage);
@@ -72,7 +72,7 @@ TEST_CASE("names are demangled as in source code") {
 }
 
 TEST_CASE("a mangled name that would expand to terabytes is left mangled") {
-  // Each pair of substitutions doubles the text.
+  // Each pair of substitutions doubles the length of the text.
   std::string bomb = "_Z1fI1aE";
   bomb = "_Z1f1aIS_S_E";
   for (int i = 0; i < 60; ++i) {
@@ -81,7 +81,7 @@ TEST_CASE("a mangled name that would expand to terabytes is left mangled") {
   }
   CHECK(demangle(bomb) == bomb);
   CHECK(demangle("_Z" + std::string(100000, 'P') + "v").size() == 100003);
-  // Rust: a tuple of back references to itself would never end.
+  // Rust: this tuple consists of references to the tuple itself, so writing it out would never end.
   std::string rust = "_RINvC1a1f";
   for (int i = 0; i < 200; ++i) rust += "TB8_B8_B8_";
   CHECK(demangle(rust) == rust);
@@ -118,7 +118,7 @@ TEST_CASE("patterns match functions with or without parameters") {
       {"operator new(unsigned long)", "_Znwm", true},
       {"Raft::operator bool", "_ZNK4RaftcvbEv", true},
       {"Raft::operator->", "_ZN4RaftptEv", true},
-      // templates: arguments kept, return type not needed
+      // templates: the arguments are part of the name; the return type is not needed
       {"largest<int>", "_Z7largestIiET_S0_S0_", true},
       {"largest<int>(int, int)", "_Z7largestIiET_S0_S0_", true},
       {"int largest<int>(int, int)", "_Z7largestIiET_S0_S0_", true},
@@ -128,7 +128,7 @@ TEST_CASE("patterns match functions with or without parameters") {
       {"Queue<int>::push", "_ZN5QueueIcE4pushEc", false},
       {"Queue<std::vector<int, std::allocator<int>>>::push", "_ZN5QueueISt6vectorIiSaIiEEE4pushES2_", true},
       {"std::vector<int, std::allocator<int> >::push_back", "_ZNSt6vectorIiSaIiEE9push_backERKi", true},
-      // unnamed namespaces are optional
+      // an unnamed namespace may be left out
       {"hidden", "_ZN12_GLOBAL__N_16hiddenEi", true},
       {"hidden(int)", "_ZN12_GLOBAL__N_16hiddenEi", true},
       {"(anonymous namespace)::hidden", "_ZN12_GLOBAL__N_16hiddenEi", true},
@@ -146,7 +146,7 @@ TEST_CASE("patterns match functions with or without parameters") {
       {"raft_log_create", "raft_log_create.constprop.0.cold", false},
       {"Raft::append", "_ZN4Raft6appendEv.constprop.0", true},
       {"Raft::append()", "_ZN4Raft6appendEv.isra.0", true},
-      // thunks only jump
+      // a thunk only jumps to the function
       {"Raft::append", "_ZThn8_N4Raft6appendEv", false},
       {"*append", "_ZThn8_N4Raft6appendEv", false},
       {"non-virtual thunk to Raft::append*", "_ZThn8_N4Raft6appendEv", true},

@@ -1,4 +1,4 @@
-// The files in which a runtime lists the code it compiled, for perf.
+// Reads the files in which a runtime lists the code that it compiled. Runtimes write them for perf.
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
@@ -37,7 +37,7 @@ TEST_CASE("names that runtimes give their code are split into function, file and
   check_name("LazyCompile:*handle /srv/app.js:12:3", "handle", "/srv/app.js", 12);
   check_name("JS:~Store.append file:///srv/my%20app.mjs:7:1", "Store.append", "/srv/my%20app.mjs", 7);
   check_name("Function:^get a b /srv/app.js:4:2", "get", "a b /srv/app.js",
-             4);  // V8's names contain no blanks, paths may
+             4);  // a name of V8 contains no blank; a path may
   check_name("JS:+ /srv/app.js:1:9", "(anonymous)", "/srv/app.js", 1);
   check_name("Script:~/srv/app.js", "/srv/app.js", "", 0);
   check_name("Eval:~ :3", "(anonymous)", "", 3);
@@ -75,7 +75,8 @@ TEST_CASE("damaged lines of a list are skipped") {
       std::string(200'000, 'x') + "\n1000 20 " + std::string(200'000, 'y') + "\n2000 0 empty\n1000 20 good\x1b[2J\n");
   const auto names = runtime_names(list.path, {0x1000, 0x2000});
   REQUIRE(names.size() == 1);
-  CHECK(names.at(0x1000).function == "good\\x1b[2J");  // no control sequence reaches a terminal
+  // control characters are replaced, because they could control a terminal
+  CHECK(names.at(0x1000).function == "good\\x1b[2J");
 }
 
 TEST_CASE("only regular files are read as lists") {

@@ -1,4 +1,5 @@
-// Helpers for tests of binaries: a folder that is removed again, and a program that is run to its end.
+// Helpers for the tests of binaries: a folder that is removed when the test ends, and a function that runs a program
+// until it ends.
 #pragma once
 
 #include <spawn.h>

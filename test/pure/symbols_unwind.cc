@@ -1,4 +1,5 @@
-// Frames of a copied thread: of this program, and of copies that were truncated or make no sense.
+// The frames of a thread whose stack was copied. The thread belongs to this program, and its copy may be truncated or
+// make no sense.
 #include <elf.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -21,16 +22,17 @@ using namespace rose::symbols;
 namespace {
 
 Snapshot taken;
-constexpr std::size_t kCodeAt = 64;  // in its page
+constexpr std::size_t kCodeAt = 64;  // offset of the code in its page
 
-// Copies a stack as the kernel does, whatever is in it, including what AddressSanitizer puts between variables.
+// Copies a stack as the kernel does, without regard to what it contains. AddressSanitizer would not allow that, because
+// it puts data of its own between variables.
 __attribute__((noinline, no_sanitize("address"))) void copy_stack(const volatile std::uint8_t* from, std::size_t size) {
   taken.stack.resize(size);
   std::uint8_t* to = taken.stack.data();
   for (std::size_t i = 0; i < size; ++i) to[i] = from[i];
 }
 
-// Takes the registers and the stack of the calling function, which must not be inlined.
+// Takes the registers and the stack of the function that calls it. That function must not be inlined.
 __attribute__((noinline)) void take_snapshot() {
   auto& r = taken.registers;
   asm volatile(
@@ -71,7 +73,7 @@ volatile int sink = 0;
 
 }  // namespace
 
-// Not in the unnamed namespace, so that the symbol table names it.
+// This function is not in the unnamed namespace, so that the symbol table contains its name.
 __attribute__((noinline)) void unwind_third() {
   take_snapshot();
   sink = sink + 1;
@@ -148,7 +150,7 @@ TEST_CASE("unterminated strings of debug information are not read") {
     std::memcpy(&one, section(i), sizeof one);
     const std::string_view name = bytes.data() + names.sh_offset + one.sh_name;
     if ((name != ".debug_str" && name != ".debug_line_str") || (one.sh_flags & SHF_COMPRESSED) != 0) continue;
-    one.sh_size -= 1;  // its last zero
+    one.sh_size -= 1;  // the section now lacks its last zero
     std::memcpy(section(i), &one, sizeof one);
     ++cut;
   }
@@ -157,7 +159,7 @@ TEST_CASE("unterminated strings of debug information are not read") {
   std::ofstream(copy, std::ios::binary) << bytes;
   for (auto& map : taken.maps)
     if (map.name.find("pure_symbols") != std::string::npos) map.file = copy;
-  // Builds without debug information have nothing to truncate.
+  // A build without debug information has no such section.
   const auto result = unwind(taken);
   REQUIRE(result.frames.size() >= 6);
   CHECK(result.frames[1].function == "unwind_third()");
@@ -181,10 +183,10 @@ TEST_CASE("overlapping or wrapping maps are handled") {
 
 namespace {
 
-// Creates code as a runtime does: without a file, with a frame pointer, named in a list. Returns nullptr if `at` is
-// occupied.
+// Creates code as a runtime does: it is in no file, has a frame pointer, and its name is in a list. Returns nullptr if
+// the address `at` is in use.
 void* made_code(std::uint64_t at) {
-  // push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
+  // the code is: push %rbp; mov %rsp,%rbp; call *%rdi; pop %rbp; ret
   constexpr std::uint8_t kCode[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3};
   void* page = ::mmap(reinterpret_cast<void*>(at), 4096, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | (at != 0 ? MAP_FIXED_NOREPLACE : 0), -1, 0);
@@ -194,8 +196,8 @@ void* made_code(std::uint64_t at) {
   return page;
 }
 
-// Creates such code anywhere, and directly after every mapping if there is space: after a library, and between its
-// parts.
+// Creates such code at any address, and also directly after each mapping that has space after it, so that there is code
+// after a library and between its parts.
 std::vector<void*> made_codes() {
   std::vector<std::uint64_t> ends = {0};
   std::ifstream file("/proc/self/maps");

@@ -1,4 +1,4 @@
-// Where values are stored, in programs from a real compiler.
+// Where values are stored, in programs of a real compiler.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_CASE("arguments on arm64 are located as its ABI defines") {
     CHECK(answer.sites[0].fetch.kind == Fetch::Kind::word);
     CHECK(answer.sites[0].fetch.at.base == n - 1);
   }
-  // Only arguments are on the stack: the return address is in a register.
+  // On arm64, a return address is in a register, so the stack contains nothing but arguments.
   const Answer stack = ask("code_arm64", "many(arg9)");
   REQUIRE(stack.sites.size() == 1);
   CHECK(stack.sites[0].fetch.kind == Fetch::Kind::memory);
@@ -99,7 +99,7 @@ TEST_CASE("a function's result is read at each of its returns") {
       if (place.name.starts_with("ret")) CHECK(returns.contains(functions->front().offset + place.offset));
     CHECK(ask(binary, "negated:return").sites.size() == exits->returns.size());
   }
-  // At -O2 the call becomes a jump: the function has no return of its own.
+  // At -O2, the call at the end becomes a jump, so that the function never returns by itself.
   const Answer jumps = ask("value_fast", "ends_in_a_jump:return");
   CHECK(jumps.sites.empty());
   CHECK(jumps.refused.find("'negated'") != std::string::npos);
@@ -146,7 +146,8 @@ TEST_CASE("arguments are found by name and number, with types and members, optim
       CHECK(site.form.type == one.type);
     }
   }
-  // Optimised, it is in its register at the entry; otherwise in the frame, once that is set up.
+  // In an optimised program, the argument is in its register at the entry. Otherwise it is in the frame, as soon as the
+  // frame is set up.
   const auto entry = find_functions(victim("value_fast"), {"plain"}, {});
   REQUIRE(entry);
   const Site fast = ask("value_fast", "plain(number)").sites.at(0);
@@ -158,7 +159,7 @@ TEST_CASE("arguments are found by name and number, with types and members, optim
   const Site slow = ask("value_victim", "plain(number)").sites.at(0);
   CHECK(slow.offset > slow_entry->front().offset);
   CHECK(slow.fetch.kind == Fetch::Kind::memory);
-  // Put on the stack by the caller, so it is there at the entry.
+  // The caller puts this argument on the stack, so it is there at the entry.
   CHECK(ask("value_fast", "plain(flag)").sites.at(0).fetch.at.offsets == std::vector<std::uint64_t>{8});
 
   const auto names = ask("value_victim", "plain(shade)").sites.at(0).form.names;
@@ -182,7 +183,8 @@ TEST_CASE("results have types, and variables are found at lines") {
     const Answer answer = ask(binary, "value_victim.cc:" + forgets + ":doubled");
     REQUIRE(!answer.sites.empty());
     CHECK(answer.sites[0].form.type == "int");
-    // A global variable, wherever the file is loaded: relative to the instruction's address.
+    // The address of a global variable depends on where the file is loaded, so it is relative to that of the
+    // instruction.
     const Answer global = ask(binary, "value_victim.cc:" + forgets + ":in_all");
     REQUIRE(!global.sites.empty());
     CHECK(global.sites[0].fetch.at.base == 16);
@@ -191,7 +193,7 @@ TEST_CASE("results have types, and variables are found at lines") {
   const Answer gone = ask("value_fast", "value_victim.cc:" + forgets + ":gone");
   CHECK(gone.sites.empty());
   CHECK(gone.refused.find("optimized out at that address") != std::string::npos);
-  // A line without code: the next line that has code is used.
+  // If a line has no code, the next line that has code is used.
   const Answer next =
       ask("value_victim", "value_victim.cc:" + std::to_string(std::stoi(line("int forgets(int gone)")) - 1) + ":gone");
   REQUIRE(next.remarks.size() == 1);
@@ -218,21 +220,20 @@ TEST_CASE("a function's caller is found by its return address, also after the fi
     return format_value(site.form, address - plain.address, {}).text;
   };
   CAPTURE(describe(negated.address + 1));
-  // A call that never returns has its return address right after the function's last instruction.
+  // The return address of a call that never returns may lie directly after the last instruction of its function.
   CHECK(describe(negated.address + negated.size).starts_with("negated (value_victim.cc:"));
   CHECK(describe(negated.address + 1).starts_with("negated (value_victim.cc:"));
   CHECK(describe(std::uint64_t{1} << 40) == "code outside the file");
 }
 
 TEST_CASE("who starts a thread calls its function") {
-  // The C library calls the thread's function, but main() started the thread.
+  // The C library calls the function of the thread, but what started the thread is main().
   const Site exchange = ask("hostile_files", "exchange:callers").sites.at(0);
   CHECK(format_value(exchange.form, std::uint64_t{1} << 40, {}).text == "a library, from main");
-  // plain() is also called directly from another function, so rose must not report that a function passed it to a
-  // library.
+  // plain() is also called directly by another function, so rose must not say that a function passed it to a library.
   const Site plain = ask("value_victim", "plain:callers").sites.at(0);
   CHECK(format_value(plain.form, std::uint64_t{1} << 40, {}).text == "code outside the file");
-  // The C++ library calls the functions of std::thread through a class that it generates for each.
+  // The C++ library calls the function of a std::thread through a class that is generated for that thread.
   for (const char* binary : {"value_victim", "value_fast"}) {
     CAPTURE(binary);
     const Site work = ask(binary, "negated:callers").sites.at(0);

@@ -1,4 +1,4 @@
-// Clock offsets from handshakes: recovered within the stated error.
+// The offsets between clocks must be recovered from handshakes, within the error that is stated.
 #include "trace/clock.h"
 
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kStart = 1'763'755'200'000'000'000, kMillisecond = 1'000'000, kSecond = 1'000'000'000;
 
-// Two hosts and the true time. The client's clock is ahead by `ahead_ns` at kStart, and drifts.
+// Two hosts, and the true time. The clock of the client is ahead by `ahead_ns` at kStart, and drifts.
 struct World {
   std::int64_t ahead_ns = 0;
   double drift = 0;
@@ -31,7 +31,7 @@ struct World {
     return t + ahead_ns + static_cast<std::int64_t>(drift * static_cast<double>(t - kStart));
   }
   std::int64_t below(std::int64_t most) { return static_cast<std::int64_t>(rng() % static_cast<std::uint64_t>(most)); }
-  // Its packets take between 50 us and one millisecond.
+  // Adds a handshake at the time `t`, whose packets take between 50 us and one millisecond.
   void connect(std::int64_t t, bool wrong = false) {
     ++isn;
     const std::int64_t syn = t + 50'000 + below(kMillisecond), synack = syn + 50'000 + below(kMillisecond),
@@ -51,7 +51,8 @@ struct World {
   }
 };
 
-// The merge's offset of the second dump's host, and how far its events are from their right times.
+// What the merge found as offset of the second dump's host, and how far the events of that host are from their true
+// times.
 struct Outcome {
   MergedClock clock;
   std::int64_t worst_ns = 0;
@@ -165,13 +166,14 @@ TEST_CASE("without a connection seen on both sides the times are kept, which is 
 }
 
 TEST_CASE("one bound from each side gives an estimate, also through other hosts", "[clock]") {
-  // a <-> b <-> c; b is 2 s ahead of a, c 3 s ahead of b.
-  const std::string ab1 = to_text({"a:1", "b:2", 1, 0, 0, kStart + kMillisecond});  // seen at a
+  // The hosts a and b exchange data, and b and c. The clock of b is 2 s ahead of that of a, and c's is 3 s ahead of
+  // b's.
+  const std::string ab1 = to_text({"a:1", "b:2", 1, 0, 0, kStart + kMillisecond});  // as seen at a
   std::vector<HostHandshakes> hosts(3);
   const auto line = [](const char* client, const char* server, std::uint32_t isn, std::int64_t syn, std::int64_t synack,
                        std::int64_t ack) { return Handshake{client, server, isn, syn, ack, synack}; };
   for (auto& host : hosts) host.begin_ns = kStart, host.end_ns = kStart + kSecond;
-  // Each server saw only the SYN, in both directions.
+  // There are connections in both directions. Of each, the server saw only the SYN.
   hosts[0].handshakes = {line("a:1", "b:2", 1, 0, kStart + 2 * kMillisecond, 0),
                          line("b:1", "a:2", 2, kStart + 10 * kMillisecond, 0, 0)};
   hosts[1].handshakes = {line("a:1", "b:2", 1, 2 * kSecond + kStart + kMillisecond, 0, 0),
@@ -213,7 +215,7 @@ TEST_CASE("clock offsets can be given, left uncorrected, or shared", "[clock]") 
   const auto refused = merge({world.server, world.client}, options);
   REQUIRE(!refused);
   CHECK(refused.error().hint == "they are from 's', 'c'");
-  // Dumps of one boot have the same clock.
+  // Dumps of the same boot have the same clock.
   world.client.meta.boot_id = "boot-s";
   const auto same = merge({world.server, world.client});
   CHECK(same.events.back().ts_ns == kStart + kSecond);
@@ -224,7 +226,7 @@ TEST_CASE("a merged dump can be merged again", "[clock]") {
   World world(700 * kMillisecond);
   for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
   auto out = merge_events(world, 5);
-  // A later dump of the client's host finds the other sides of its handshakes in the merged dump.
+  // The handshakes of the client's host, in a later dump, have their other sides in the merged dump.
   World::event(world.client, world.of_client(kStart + 20 * kSecond));
   std::vector<MergedClock> clocks;
   const auto again = merge({out.merged, world.client}, {}, &clocks);

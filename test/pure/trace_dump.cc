@@ -41,7 +41,7 @@ std::uint32_t u32_at(const std::string& bytes, std::size_t at) {
 
 void put_u32(std::string& bytes, std::size_t at, std::uint32_t value) { std::memcpy(bytes.data() + at, &value, 4); }
 
-// Where the blocks of a healthy dump begin, and where it ends.
+// The positions at which the blocks of an intact dump begin, and the position of its end.
 std::vector<std::size_t> block_offsets(const std::string& bytes) {
   std::vector<std::size_t> offsets;
   std::size_t at = 16;
@@ -53,7 +53,7 @@ std::vector<std::size_t> block_offsets(const std::string& bytes) {
   return offsets;
 }
 
-// A block with a correct checksum and arbitrary content, as from a hostile writer.
+// A block with a correct checksum and any content, as a hostile writer could make it.
 std::string forged_block(const char* kind, std::uint32_t items, const std::string& raw, std::uint32_t claimed_raw) {
   uLongf size = compressBound(raw.size());
   std::string packed(size, 0);
@@ -79,7 +79,7 @@ std::string file_header_1() { return std::string("ROSEDUMP\1\0\0\0\0\0\0\0", 16)
 std::string file_header() { return std::string("ROSEDUMP\2\0\0\0\0\0\0\0", 16); }
 std::string empty_meta() { return forged_block("META", 0, ""); }
 
-// One record of version 1 in the file's form, valid unless changed.
+// A record of version 1, as in a file. It is valid until it is changed.
 std::string record() {
   std::string bytes(88, '\0');
   put_u32(bytes, 52, 0xffffffff);  // fd
@@ -96,7 +96,7 @@ std::string string_item(std::string_view text) {
   return bytes + std::string(text);
 }
 
-// Text that compresses badly.
+// A text that compresses badly.
 std::string noise(std::size_t size) {
   std::mt19937_64 rng(1);
   std::string text(size, '\0');
@@ -156,15 +156,15 @@ TEST_CASE("traces of identical or similar events stay within the reader's limit 
   event.ts_ns = 1'763'755'200'000'000'000;
   trace.events.assign(100'000, event);
   const std::string bytes = to_bytes(trace);
-  CHECK(bytes.size() > 100'000);  // stored without compression
+  CHECK(bytes.size() > 100'000);  // because this is stored without compression
   const auto back = parse(bytes);
   REQUIRE(back);
   CHECK_FALSE(back->damage);
   require_same(trace, back->trace);
-  // Events that differ only in their times, as in a loop of failures, compress well.
+  // The events differ only in their times, as those of failures in a loop, so they must compress well.
   for (std::size_t i = 0; i < trace.events.size(); ++i) trace.events[i].ts_ns += static_cast<std::int64_t>(i) * 1000;
   CHECK(to_bytes(trace).size() < 1'000'000);
-  // Strings that are almost equal.
+  // Strings that are nearly the same.
   for (std::size_t i = 0; i < 3000; ++i)
     trace.events[i].path = trace.strings.intern(std::string(3000, 'x') + std::to_string(i));
   const auto alike = parse(to_bytes(trace));
@@ -201,7 +201,7 @@ TEST_CASE("a dump truncated anywhere keeps its complete blocks", "[dump]") {
   const Trace trace = realistic_trace(11, 20'000);
   const std::string bytes = to_bytes(trace);
   const auto offsets = block_offsets(bytes);
-  REQUIRE(offsets.size() == 6);  // META, three EVTS, DONE, and the end
+  REQUIRE(offsets.size() == 6);  // the blocks are META, three times EVTS and DONE; the last offset is the end
   std::vector<std::size_t> cuts = {0, 1, 7, 8, 15, 16, 17, bytes.size() - 1};
   for (const std::size_t offset : offsets) {
     for (const std::size_t cut : {offset - 1, offset, offset + 1, offset + 23, offset + 24, offset + 25})
@@ -210,7 +210,7 @@ TEST_CASE("a dump truncated anywhere keeps its complete blocks", "[dump]") {
   for (const std::size_t cut : cuts) {
     INFO("cut at " << cut << " of " << bytes.size());
     const auto back = parse(std::string_view(bytes).substr(0, cut));
-    std::size_t whole = 0;  // the block that the cut falls into
+    std::size_t whole = 0;  // number of the block that is cut
     while (whole + 1 < offsets.size() && offsets[whole + 1] <= cut) ++whole;
     if (cut < offsets[1]) {
       REQUIRE_FALSE(back);
@@ -283,7 +283,7 @@ TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]")
   };
   const std::string done = forged_block("DONE", 1, std::string(16, '\0'));
   const auto file_header = file_header_1;
-  // Valid in this form, so that each change below fails for its own reason.
+  // First, this form is valid, so that each of the changes below fails for its own reason.
   {
     const auto back = parse(file_header() + empty_meta() + done);
     REQUIRE(back);
@@ -297,7 +297,7 @@ TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]")
     CHECK(extended->trace.meta.node == "n1");
   }
   struct Case {
-    std::string blocks;  // after a good META
+    std::string blocks;  // the blocks that follow a good META
     const char* message;
   };
   const Case cases[] = {
@@ -305,7 +305,8 @@ TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]")
       {forged_block("EVTS", 1, record(), 1U << 24), "compressed ones"},
       {forged_block("EVTS", 1, record(), 87), "does not unpack"},
       {forged_block("EVTS", 1, record(), 89), "does not unpack"},
-      {forged_block("STRS", 0, std::string(1 << 20, '\0')), "compressed ones"},  // valid, but a decompression bomb
+      // a valid block that decompresses to far more than it should
+      {forged_block("STRS", 0, std::string(1 << 20, '\0')), "compressed ones"},
       {forged_block("EVTS", 2, record()), "wrong size"},
       {forged_block("EVTS", 0xffffffff, record()), "wrong size"},
       {forged_block("EVTS", 1, changed(81, 0)), "type 0"},
@@ -357,7 +358,8 @@ TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]")
   }
 }
 
-// A block of version 2 in its raw form: one string, two events; columns as given, by number from 1 (0: the times).
+// A block of version 2, not compressed: one string and two events. `given` replaces columns, by number from 1, or the
+// times (0).
 std::string columns(const std::map<int, std::string>& given = {}, std::string strings = {}) {
   std::string raw = strings.empty() ? std::string("\1\0\2/x", 5) : std::move(strings);
   const auto one = [](std::uint64_t value) {
@@ -365,15 +367,15 @@ std::string columns(const std::map<int, std::string>& given = {}, std::string st
     std::memcpy(bytes.data() + 1, &value, 8);
     return bytes;
   };
-  // result node path path2 peer function src dst pid tid fd duration exit packets count syscall err sport dport
-  // signal type state protocol flags open_flags; signed ones zigzag
+  // the columns are: result node path path2 peer function src dst pid tid fd duration exit packets count syscall err
+  // sport dport signal type state protocol flags open_flags; signed ones are zigzag-coded
   const std::uint64_t usual[] = {0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 1, 4, 0, 0, 0, 1, 0, 0, 0, 0};
-  raw += given.contains(0) ? given.at(0) : std::string("\x14\1\6", 3);  // 10, then 3 more
+  raw += given.contains(0) ? given.at(0) : std::string("\x14\1\6", 3);  // the first time is 10, the second one 3 more
   for (int i = 0; i < 25; ++i) raw += given.contains(i + 1) ? given.at(i + 1) : one(usual[i]);
   return raw;
 }
 
-// The columns that version 3 added: by requested begin_within end_within usual.
+// The columns that version 3 added: by, requested, begin_within, end_within, usual.
 std::string later_columns() {
   std::string raw;
   for (const char value : {0, 9, 1, 1, 1}) raw += std::string(1, '\0') + std::string(1, value) + std::string(7, '\0');
@@ -404,7 +406,7 @@ TEST_CASE("version 2: forged blocks with valid checksums are refused", "[dump]")
     totals[16] = missed;
     return forged_block("DONE", 1, totals);
   };
-  // Valid in this form.
+  // First, this form is valid.
   {
     const auto back = parse(file_header() + empty_meta() + forged_block("EVTS", 2, columns()) + done(2, 1, 5));
     REQUIRE(back);
@@ -417,7 +419,7 @@ TEST_CASE("version 2: forged blocks with valid checksums are refused", "[dump]")
     CHECK(back->trace.events[1].err == 2);
     CHECK(back->trace.meta.lost == 5);
   }
-  // Times of a window are monotonic; the header holds the offset to wall-clock time.
+  // In a window, times are those of the monotonic clock. The header contains their offset to the wall clock.
   {
     std::string shift(8, '\0');
     put_u32(shift, 0, 1000);
@@ -466,7 +468,7 @@ TEST_CASE("version 2: forged blocks with valid checksums are refused", "[dump]")
     CHECK(back->damage->message.find(c.message) != std::string::npos);
     CHECK(back->trace.events.empty());
   }
-  // A bomb of strings that share all their bytes.
+  // A bomb: each string is the same as the one before.
   std::string bomb("\x91\x4e\0\x80\x80\4", 6);
   bomb += std::string(1 << 16, 'x');
   for (int i = 0; i < 10000; ++i) bomb += std::string("\x80\x80\4\0", 4);

@@ -33,7 +33,7 @@ TEST_CASE("copies and moves of a string table are independent", "[event]") {
   (void)assigned.intern("old");
   assigned = *original;
   StringTable moved(std::move(*original));
-  // Deliberately reused: a table that was moved from must not return id 0.
+  // The table that was moved from is used again on purpose: it must not return the id 0.
   CHECK(original->intern("again") == 1);
   original.reset();
   for (StringTable* table : {&copy, &assigned, &moved}) {
@@ -52,7 +52,7 @@ TEST_CASE("merging keeps every event in stable order of time", "[event]") {
   std::size_t total = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     traces.push_back(random_trace(seed, 300));
-    // Few distinct times, so that stability is tested.
+    // Few different times, so that the order of events with equal times is tested, too.
     for (std::size_t i = 0; i < traces.back().events.size(); ++i) {
       traces.back().events[i].ts_ns = 1000 + static_cast<std::int64_t>(i / 10);
       traces.back().events[i].result = static_cast<std::int64_t>(seed * 1000 + i);
@@ -106,7 +106,7 @@ TEST_CASE("dumps of one boot are merged on one clock, although it was set betwee
   REQUIRE(merged.meta.clock.size() == 1);
   CHECK(merged.meta.clock[0].find(change < 0 ? "h1: the clock was set back by 1h at 2025-11-21 1"
                                              : "h1: the clock was set forward by 1h at 2025-11-21 2") == 0);
-  // A reading is never exact, and another boot has another clock.
+  // Two readings are never exactly the same, and the clock of another boot is another clock.
   CHECK(merge({before, dump(30'000'000'000, kWall + 900'000, 1)}).meta.clock.empty());
   Trace other = after;
   other.meta.boot_id = "boot2";
@@ -170,7 +170,7 @@ TEST_CASE("merging combines the headers", "[event]") {
   CHECK(merged.meta.addresses == std::vector<std::string>{"n1=10.0.0.1", "n3=10.0.0.3"});
   REQUIRE(merged.events.size() == 2);
   CHECK(merged.str(merged.events[0].node) == "n9");
-  CHECK(merged.str(merged.events[1].node) == "h1");  // an event without a node belongs to the tracer's host
+  CHECK(merged.str(merged.events[1].node) == "h1");  // an event without a node is one of the tracer's host
 
   const Trace same = merge({a, a});
   CHECK(same.meta.node == "h1");

@@ -35,7 +35,7 @@ Trace parsed(std::string_view text) {
   return std::move(*trace);
 }
 
-// Everything that the process writes to stderr meanwhile.
+// Everything that the process writes to stderr while `work` runs.
 template <typename F>
 std::string stderr_of(F&& work) {
   std::FILE* file = std::tmpfile();
@@ -160,7 +160,7 @@ TEST_CASE("open flags, out of memory and blocked are equal after being written a
       event_to_json(trace, e) ==
       R"({"ts":5,"node":null,"type":"sys","pid":null,"tid":null,"syscall":"openat","result":3,"fd":null,"path":"/x","flags":"O_WRONLY|O_CREAT|O_TRUNC","peer":null})");
   trace.events.push_back(e);
-  e.open_flags = 0x80000000 | 0100;  // a bit without a name
+  e.open_flags = 0x80000000 | 0100;  // has a bit without a name
   trace.events.push_back(e);
   Event killed;
   killed.ts_ns = 6;
@@ -229,11 +229,11 @@ TEST_CASE("strings of any bytes are written as JSON and read back", "[jsonl]") {
       {"é日😀", R"("é日😀")"},
       {"a\xc2\x80\xc2\x9b"
        "31m\xc2\xa0",
-       "\"a\\u0080\\u009b31m\xc2\xa0\""},  // also control characters that terminals interpret
+       "\"a\\u0080\\u009b31m\xc2\xa0\""},  // control characters that only terminals interpret are escaped, too
       {"\xff", R"("\udcff")"},
       {"\x80\xc3(", R"("\udc80\udcc3(")"},
-      {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // the UTF-8 form of a lone surrogate is invalid
-      {"\xc0\xaf", R"("\udcc0\udcaf")"},            // overlong
+      {"\xed\xb2\x80", R"("\udced\udcb2\udc80")"},  // invalid, because a surrogate must not be encoded alone
+      {"\xc0\xaf", R"("\udcc0\udcaf")"},            // longer than necessary, hence invalid
       {"\xf4\x90\x80\x80", R"("\udcf4\udc90\udc80\udc80")"},
       {"\xe2\x82", R"("\udce2\udc82")"},
   };
@@ -245,7 +245,7 @@ TEST_CASE("strings of any bytes are written as JSON and read back", "[jsonl]") {
     CHECK(trace.events[0].path != 0);
     CHECK(trace.str(trace.events[0].path) == c.bytes);
   }
-  // Other notations of the same values.
+  // The same values may be written in other ways.
   const Trace trace = parsed(R"({"ts":1,"type":"scf","path":"\u00e9\/\ud83d\ude00\u65e5"})");
   CHECK(trace.str(trace.events[0].path) == "é/😀日");
 }
@@ -272,7 +272,8 @@ TEST_CASE("control characters are escaped, and read back", "[jsonl]") {
 }
 
 TEST_CASE("lines of other tools are read", "[jsonl]") {
-  // No meta line, blank lines, Windows line ends, a byte order mark, no newline at the end, any order.
+  // The text has no meta line, but blank lines, Windows line ends and a byte order mark. It does not end with a
+  // newline. Its events and their keys are in any order.
   const Trace trace = parsed(
       "\xef\xbb\xbf\r\n{ \"type\" : \"ps\" , \"ts\" : 9 }\r\n\r\n"
       "{\"ts\":4,\"type\":\"scf\",\"errno\":null,\"syscall\":\"syscall_470\",\"node\":null,"

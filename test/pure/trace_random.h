@@ -1,4 +1,5 @@
-// Random but valid traces over all fields, from a seed: for round-trip tests and as input for the fuzzers' smoke run.
+// Random but valid traces, in which every field is used. The same seed gives the same trace. They are for tests that
+// write and read traces, and as input of the fuzzers' smoke run.
 #pragma once
 
 #include <random>
@@ -11,7 +12,7 @@
 namespace rose::trace::test {
 
 inline std::string random_text(std::mt19937_64& rng) {
-  // Mostly paths; also empty strings, quotes, control characters, UTF-8 and invalid bytes.
+  // Most of the strings are paths. Others are empty, or contain quotes, control characters, UTF-8 and invalid bytes.
   static const std::string pieces[] = {
       "/",  "var",      "lib",  "snapshot.",    "\"", "\\", "\n", "\t",  "\x7f",     "\x01",     "é",       "日本",
       "😀", "\xff\xfe", "\xc3", "\xed\xb2\x80", "0",  "12", ".",  "a b", "\xf0\x9f", "\xe2\x82", "\xc0\xaf"};
@@ -63,7 +64,7 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
     ts += static_cast<std::int64_t>(below(3) * below(1'000'000));
     e.ts_ns = ts;
     e.type = static_cast<EventType>(1 + below(5));
-    // Any field on any type: the file forms must not depend on which ones a tracer sets.
+    // An event of any type has all fields, because the file formats must not depend on which of them a tracer sets.
     e.node = string();
     e.path = string();
     e.path2 = maybe(string(), StringId{0});
@@ -88,7 +89,8 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
     const Protocol protocols[] = {Protocol::none, Protocol::tcp, Protocol::udp};
     e.protocol = protocols[below(3)];
     e.flags = static_cast<std::uint16_t>(below(kKnownFlags + 1) &
-                                         ~std::uint64_t{kOutOfMemory | kBlocked});  // not supported by JSON yet
+                                         // flags that JSON cannot represent yet
+                                         ~std::uint64_t{kOutOfMemory | kBlocked});
     if ((e.flags & kIdle) != 0) e.flags = static_cast<std::uint16_t>(e.flags & ~kOutstanding);
     e.by = maybe(string(), StringId{0});
     e.requested = maybe(static_cast<std::uint32_t>(rng()), 0U);
@@ -100,7 +102,7 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
   return trace;
 }
 
-// As many events as a full window has, if the build is fast enough.
+// The number of events of a full window, or fewer if the build is slow.
 inline std::size_t big() {
 #if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   return 1'000'000;
@@ -109,7 +111,7 @@ inline std::size_t big() {
 #endif
 }
 
-// Similar to a tracer's output: few nodes, many calls on few files, in order.
+// A trace that is similar to a tracer's: few nodes, and many calls on few files, sorted by time.
 inline Trace realistic_trace(std::uint64_t seed, std::size_t events) {
   std::mt19937_64 rng(seed);
   Trace trace;

@@ -1,4 +1,4 @@
-// A trace for third parties: secrets in its texts are replaced, and equal texts stay equal.
+// A trace that is given to others: secrets in its texts are replaced, and texts that were equal stay equal.
 #include "trace/redact.h"
 
 #include <catch2/catch.hpp>
@@ -42,7 +42,7 @@ TEST_CASE("a redacted trace contains no host name, address or user", "[trace]") 
   CHECK(out.str(out.events[0].path) == "/home/user-1/data/log.1");
   CHECK(out.events[1].path2 == out.events[0].path);
   CHECK(out.events[0].ts_ns == 5);
-  // Names of functions do not identify the place where the code runs.
+  // The names of functions are kept, because they do not show at which place the code runs.
   CHECK(out.str(out.events[0].function) == "vault7::open");
 
   const Meta& meta = out.meta;
@@ -51,7 +51,7 @@ TEST_CASE("a redacted trace contains no host name, address or user", "[trace]") 
   CHECK(meta.trigger == "crash: host-1");
   CHECK(meta.lost == 3);
   CHECK(meta.labels == std::vector<std::string>{"host-1=unit:postgresql.service"});
-  // The peer of the event is the client of the handshake, not the node itself.
+  // The peer in the event is the client of the handshake, not the node itself.
   const auto handshake = to_handshake(meta.handshakes.at(0));
   REQUIRE(handshake);
   CHECK(handshake->client.substr(0, handshake->client.find(':')) ==

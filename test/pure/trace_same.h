@@ -1,4 +1,4 @@
-// Compares the content of two traces, whatever ids their strings have.
+// Compares the contents of two traces, even if their strings have different ids.
 #pragma once
 
 #include <catch2/catch.hpp>
