@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that files in nodes' folders, which other users may write, are accessed only through base/folder.h. The other
-calls that take a path, in the parts of rose that work on such folders, are listed here, each with a reason. Also checks
-that memory of processes is written through descriptors."""
+"""Checks that files in nodes' folders are accessed only through base/folder.h, because other users may write there.
+Other calls that take a path, in the parts of rose that work on such folders, must be listed here with a reason. Also
+checks that rose writes the memory of processes only through descriptors."""
 import pathlib
 import re
 import sys

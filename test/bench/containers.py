@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Measures what containers add to a run: the same system and schedule, alternately as processes and in containers.
+"""Measures how much longer a run takes in containers than with processes.
+
+For this, the same schedule is run alternately with the nodes of the system as processes and in containers:
 
     test/bench/containers.py --rose build/release/rose [--runs 10] [CASE...]
 
@@ -59,7 +61,7 @@ class Unable(Exception):
 
 
 def toml(value):
-    """Returns a value as TOML; tables are inline."""
+    """Returns the value in TOML's notation. Tables are written inline."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key} = {toml(value[key])}" for key in value) + " }"
     if isinstance(value, list):
@@ -68,7 +70,7 @@ def toml(value):
 
 
 class Engine:
-    """podman with its own images and containers, below one folder."""
+    """Calls podman so that all its images and containers are below one folder."""
 
     def __init__(self, work):
         if not shutil.which("podman"):
@@ -104,7 +106,7 @@ class Engine:
 
 
 def image_root(work, name, program):
-    """Makes the image's root: mount points, the machine's links and users, and the program."""
+    """Makes the root folder of the image, with mount points, the machine's links and users, and the program."""
     root = work / "root" / name
     for folder in ("usr", "etc", "tmp", "opt", "proc", "sys", "dev"):
         (root / folder).mkdir(parents=True)
@@ -172,7 +174,7 @@ def replay(rose, schedule, config, runs, engine):
 
 
 def leftovers(engine):
-    """Returns the engine's containers and the machine's resources with rose's names."""
+    """Returns the containers of the engine, and those resources of the machine whose names are rose's."""
     found = {f"container {one}" for one in engine.containers()}
     for folder in ("/run/netns", "/run/rose", "/sys/class/net", *mounts("cgroup2"), *mounts("cgroup")):
         found |= {str(path) for path in pathlib.Path(folder).glob("rose*") if path.exists()}
@@ -181,7 +183,7 @@ def leftovers(engine):
 
 
 def under_way():
-    """Returns the ids of other users' runs, whose locks are held."""
+    """Returns the ids of runs that other users make at present. Their locks are held."""
     ids = set()
     for lock in pathlib.Path("/run/rose").glob("rose-*.lock"):
         try:

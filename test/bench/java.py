@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what watched Java methods cost a server: ZooKeepers with and without rose's agent, alternately.
+"""Measures what watching Java methods costs a server, with ZooKeepers that have rose's agent and others that do not.
 
     test/bench/java.py --rose build/release/rose [--methods 1000] [--rounds 30] [--seconds 2] [--warm 60]
 
@@ -177,7 +177,7 @@ def write_server(folder, jars, port):
 
 
 def watched_methods(rose, work, jars, count):
-    """Returns the agent's folder, with `count` of the methods that a profile of this load lists as infrequent."""
+    """Returns the folder of an agent that watches `count` methods, which a profile of this load lists as infrequent."""
     port = free_port()
     write_server(work / "profiled", jars, port)
     (work / "rose.toml").write_text(CONFIG % {"folder": work / "profiled", "python": sys.executable,

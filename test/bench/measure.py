@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures ratios within one run: the cost of rose relative to the cost of an empty program.
 
-States (nothing, an empty raw_tp/sys_exit program, rose) alternate in every round, so that a noisy machine affects
-all of them equally; a ratio is computed within its round. Printed are the median of the rounds and a 95 % bootstrap
-interval, with absolute times for orientation only.
+In every round, the machine is measured in each state (without a tracer, with an empty raw_tp/sys_exit program, with
+rose), so that noise of the machine affects all states equally. Each ratio is computed from two states of one round.
+Prints the median of the rounds and its 95 % bootstrap interval. Absolute times are printed for orientation only.
 """
 import argparse
 import contextlib
@@ -25,7 +25,7 @@ class Unable(Exception):
 
 
 def median_interval(values, confidence=0.95, draws=2000):
-    """Returns the median and its bootstrap interval; equal numbers give an equal interval."""
+    """Returns the median and its bootstrap interval. The same numbers always give the same interval."""
     chance = random.Random(1)
     medians = sorted(statistics.median(chance.choices(values, k=len(values))) for _ in range(draws))
     tail = (1 - confidence) / 2
@@ -97,7 +97,7 @@ class Bench:
 
 
 def syscalls(bench, rounds, count):
-    """Returns the nanoseconds added to calls, by state, as a list of rounds."""
+    """Returns, for each round, by how many nanoseconds a call is slower in each state."""
     found = []
     with bench.calls() as calls, bench.calls() as other:
         states = {

@@ -5,9 +5,9 @@ processor time.
 Usage: overhead.py --rose ROSE --pid PID [--rounds N] -- LOAD [ARG...]
 
 LOAD is a command that sends a fixed amount of work to the process PID, such as a benchmark client. It runs alternately
-without and with a tracer of PID, so that slow changes of the machine affect both sides. Printed are the ratios (traced
-/ untraced) of the load's run time and of the processor time that PID and its threads used, each with a 95 % interval
-from the rounds' logarithms. """
+without and with a tracer of PID, so that slow changes of the machine affect both sides. Prints two ratios (traced /
+untraced): that of the load's run time, and that of the processor time that PID and its threads used. Each has a 95 %
+interval, computed from the logarithms of the rounds' ratios. """
 import argparse
 import math
 import os

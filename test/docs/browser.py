@@ -332,8 +332,8 @@ HOSTILE = """{"meta":{"version":1,"node":"n1","window":1000,"lost":0,"workload_t
 
 
 def whole(name):
-    """The page as rose writes it. Its golden file, which the pure tests compare with it, has neither style nor
-    script."""
+    """Returns the page as rose writes it. (The golden file with which the pure tests compare it lacks style and
+    script.)"""
     page = (here.parent / "golden" / "report" / f"{name}.html").read_text()
     for tag, file in (("style", "page.css"), ("script", "page.js")):
         content = (here.parent.parent / "src" / "report" / file).read_text()

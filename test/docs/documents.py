@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the documents: that their links have targets, that the commands they show are accepted, and that the reference
-has the parser's keys.
+"""Checks that the links in the documents have targets, that rose accepts the commands in them, and that the reference
+describes the keys that the parser knows.
 
 Usage: documents.py ROSE
 """
@@ -131,7 +131,7 @@ OTHERS = {
 
 
 def options_of(name, words):
-    """Returns the options among the words of a command line, each by its long name."""
+    """Returns the options in a command line, which is given as words. Each option is given by its long name."""
     by_name = {n: o["names"][-1] for o in table.commands[name]["options"] if not o["positional"] for n in o["names"]}
     found = set()
     for word in words:
@@ -155,7 +155,7 @@ def named(words):
 
 
 def run_by_tests():
-    """Maps each command to the options that tests run it with. Tests call rose as `rose`, `$rose` or `$r`, or by a
+    """Maps each command to the options with which tests run it. Tests call rose as `rose`, `$rose` or `$r`, or by a
     function that begins `rose trace`."""
     traces = {"start_trace", "start_tracer", "tracer"}
     found = {}
@@ -270,7 +270,8 @@ FAULT = '[[fault]]\nid = "f"\nnode = "n1"\nkind = "{kind}"\n'
 
 
 def known(what, text):
-    """Returns the keys that the parser lists for an unknown one; `what` is config or schedule."""
+    """Returns the known keys, which the parser lists in its message about an unknown key. `what` is config or
+    schedule."""
     with tempfile.TemporaryDirectory(prefix="rosetest-") as work:
         work = pathlib.Path(work)
         config = text if what == "config" else NODE + REST
@@ -369,7 +370,8 @@ def check_licences():
 
 
 def check_numbers():
-    """Checks that the documents give the search's own numbers of runs for minimisation and rivals."""
+    """Checks that the numbers of runs for minimisation and for rivals are the same in the documents and in the
+    search."""
     source = (root / "src/diagnose/thresholds.h").read_text() + (root / "src/weights/weights.def").read_text()
     number = {}
     for name in ("kMostSimplifying", "kMostRivalRuns"):

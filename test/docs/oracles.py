@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks the oracles in configs/oracles.md: a hit for a run with the bug, a miss for one without, and unknown if
-neither can be decided."""
+"""Checks the oracles in configs/oracles.md: they must report a hit if the bug occurred, a miss if it did not, and
+otherwise that this is unknown."""
 import pathlib
 import re
 import subprocess

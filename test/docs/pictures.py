@@ -6,8 +6,9 @@ Usage: pictures.py cast TRANSCRIPT SVG        a terminal: lines that begin with 
        pictures.py search DIAGNOSIS.json SVG  the progress of a search, from `rose diagnose --json`
        pictures.py story EXPLANATION.json SVG the story of an explanation, from `rose explain --json`
 
-The pictures load no other files and use the reader's fonts. Those of examples/pictures show a run of the tutorial: the
-transcript of its commands, without lines of progress; `rose diagnose ... --json`; `rose explain schedule.toml --json`.
+The pictures load no other files and use the reader's fonts. Those in examples/pictures show a run of the tutorial, and
+are made from: the transcript of its commands, without lines of progress; `rose diagnose ... --json`; `rose explain
+schedule.toml --json`.
 """
 import json
 import pathlib

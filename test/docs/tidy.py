@@ -5,8 +5,8 @@ Usage: tidy.py                    checks; exits 1 and prints FILE:LINE: RULE for
        tidy.py --update           writes tidy.allow again: the remaining violations in code, for each file
        tidy.py --wrap FILE.md...  fills the paragraphs and lists of documents to the line width
 
-Documents must have no violation. Code may have as many violations of a rule as tidy.allow lists for its file: the list
-prevents new ones while the tree is cleaned up, and only shrinks.
+Documents must have no violation. A file of code may violate a rule as often as tidy.allow permits for that file and
+rule. This prevents new violations while old ones are removed, so the numbers in tidy.allow may only become smaller.
 """
 import collections
 import pathlib
@@ -105,7 +105,7 @@ def words_in(line):
 
 
 def comments_and_messages(name, text):
-    """Yields comments and string literals of code, and everything but quoted code of documents."""
+    """Yields, for code, the comments and string literals; for documents, everything but quoted code."""
     if DOCUMENT.search(name):
         for number, line in enumerate(text.splitlines(), 1):
             yield number, re.sub(r"`[^`]*`", "", line)
@@ -128,7 +128,7 @@ def check_words(name, text):
 
 
 def check_header(name, text):
-    """Checks that headers open with a comment that states their purpose."""
+    """Checks that each header begins with a comment that states its purpose."""
     if re.match(r"(src|bpf)/.*\.h$", name) and not re.match(r"\s*(//|/\*)\s*\S", text):
         yield 1, "header", "opens without a comment that states what it is for"
 

@@ -1,5 +1,5 @@
 """A conditional logit model: the probability that a candidate of a case is the cause, by weighted features. It has an
-L2 penalty; every system counts the same, whatever its number of cases. Needs numpy.
+L2 penalty. All systems have the same influence, however many cases they have. Needs numpy.
 
 The weights are those that rose uses: each keeps its sign, and the penalty pulls it to the weight that was set by
 argument (features.def). A weight without a sign stays as it was set."""
@@ -11,7 +11,7 @@ ENOUGH = 1e-6  # the method ends when a step is shorter than this
 
 
 class Choice:
-    """One case: its candidates' features, and the matching candidates for each fault of the cause."""
+    """A case: the features of its candidates and, for each fault of the cause, the candidates that match it."""
 
     def __init__(self, system, candidates, causes):
         self.system = system
@@ -21,8 +21,8 @@ class Choice:
 
 
 def tasks_of(choices, rows):
-    """Returns pairs of a case's features and the positions of the right candidates. If the cause has several faults,
-    each gives a separate task, without the candidates of the faults before it."""
+    """Returns the tasks of a case: pairs of the candidates' features and the positions of the right candidates. If the
+    cause has several faults, there is a task for each of them, without the candidates of the faults before it."""
     tasks = []
     for choice, row in zip(choices, rows):
         found = []
@@ -38,8 +38,8 @@ def tasks_of(choices, rows):
 
 
 class Signed:
-    """Weights with signs and prior values. `known`: the features as `rose diagnose|explain --show-weights --json`
-    prints them."""
+    """Weights with their signs and prior values. `known` contains the features as printed by `rose diagnose
+    --show-weights --json` or by `rose explain` with the same options."""
 
     def __init__(self, known, strength):
         self.names = [one["name"] for one in known]
@@ -57,8 +57,8 @@ class Signed:
         return rows, tasks_of(choices, rows)
 
     def fit(self, tasks, start=None):
-        """Applies Newton's method to all weights except those that are at 0 and must not change their sign. `start`:
-        the weights at the beginning, by default the prior values."""
+        """Applies Newton's method to all weights, except to those that are 0 and would get the wrong sign. `start`
+        contains the weights to begin with, by default the prior values."""
         systems = {}
         for system, found in tasks:
             if found:
@@ -92,8 +92,9 @@ class Signed:
         return weights
 
     def leave_one_system_out(self, choices, rank):
-        """Returns the ranks of all cases, each by weights fitted on the other systems, and the weights of a fit on all
-        cases. `rank(i, keys)` is the rank of case i when its candidates are sorted by `keys`."""
+        """Returns the ranks of all cases, and the weights fitted on all cases. The rank of a case is determined with
+        weights that are fitted on the other systems. `rank(i, keys)` is the rank of case i when its candidates are
+        sorted by `keys`."""
         rows, tasks = self.tasks(choices)
         everything = self.fit(tasks)
         by_system = {

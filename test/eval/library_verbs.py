@@ -20,7 +20,7 @@ MOST_CLASSES = 150  # classes in one call of javap
 
 
 def first_word(name):
-    """Returns the first word of a name, and whether others follow."""
+    """Returns the first word of a name, and whether further words follow."""
     name = name.strip("_")
     found = re.match(r"[a-z]+|[A-Z]+(?![a-z])|[A-Z][a-z]+", name)
     return (found[0].lower(), len(found[0]) < len(name)) if found else ("", False)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Judges logs as they are on machines: incidents among an hour of everyday messages, and the same logs without them.
+"""Judges logs as long as those of real machines: an hour of everyday messages that contain those of an incident, and
+the same hour without the incident.
 
 Usage: long.py ROSE
 

@@ -56,9 +56,10 @@ def elsewhere(events):
 
 
 def mixed(dumps, windows, seed):
-    """Returns `dumps`, given as name, meta and events of each, with windows mixed in. A window begins before the
-    incident and may end before or after it; events after the time of the dump are left out. Half of the dumps are
-    written when the incident's was, as by a trigger; the others up to LATEST later, as by a person."""
+    """Mixes windows into `dumps`, each of which is given as name, meta and events, and returns them. A window begins
+    before the incident and may end before or after it. Events after the time of the dump are left out. Half of the
+    dumps get the time of the incident's dump, as if a trigger had caused them. The others get a time up to LATEST
+    later, as if a person had requested them."""
     dice = random.Random(f"windows of {seed}")
     names = dice.sample(sorted(windows), min(WINDOWS, len(windows)))
     begin = min(event["ts"] for _, _, events in dumps for event in events)

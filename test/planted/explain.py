@@ -7,9 +7,9 @@ names them, determined by reading the source or its fix before anything was expl
 installs it, explains the schedule, and prints a row of a table. Further keys of case.json: `arrives` lists, for each
 fault, functions that are on the stack where it fires, innermost first. `explain` lists options for rose explain.
 `unseen` is the reason why rose can see no function of the case; such a case is explained only if it is named on the
-command line. An inlined function has no entry of its own, so the functions that contain it according to the program's
-debug information count instead. Each row is written to the case's explained.json, and the tables to the READMEs of both
-folders. """
+command line. An inlined function has no entry of its own. The functions into which it was inlined, according to the
+program's debug information, count in its place. Each row is written to the case's explained.json, and the tables to the
+READMEs of both folders. """
 import argparse
 import datetime
 import json
@@ -44,7 +44,7 @@ def means(told, faulty):
 
 
 def built_into(programs, faulty):
-    """Returns the functions into which this one was inlined, as far as readelf reports them."""
+    """Returns those functions into which this one was inlined, if readelf reports them."""
     out = set()
     for program in programs:
         dump = subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True,

@@ -84,7 +84,8 @@ class Commands:
                     say("measure: still stopping what runs; have a moment's patience")
 
     def run(self, what, command, cwd, limit, env=None):
-        """Returns exit status, standard output and the file of standard error; the status is None after a timeout."""
+        """Returns the exit status (None after a timeout), the standard output, and the file that contains the standard
+        error."""
         self.count += 1
         base = self.work / f"{self.count:03}-{what}"
         out_file, err_file = base.with_suffix(".out"), base.with_suffix(".err")
@@ -302,7 +303,7 @@ class Case:
                 target.write_bytes(text)
 
     def collect_logs(self, config, runs):
-        """Collects the logs of the incident's run: the same files that the diagnosis reads of its own runs."""
+        """Collects those logs of the incident's run that the diagnosis reads of its own runs, too."""
         for node in tomllib.loads((self.folder / config).read_text())["node"]:
             folder = next(runs.glob(f"rose-runs/*/run-*/{node['name']}"))
             files = [folder / name for name in ("stdout.log", "stderr.log", *node.get("logs", []))]
@@ -326,7 +327,7 @@ class Case:
             self.step(f"split {host}", [self.rose, "dump", "import", lines, "-o", file])
 
     def add_noise(self, figures):
-        """Adds the unrelated events that a dump in production would also contain, see noise.py."""
+        """Adds unrelated events, because a dump in production would contain such events, too (see noise.py)."""
         profile = json.loads(self.profile.read_text())
         ports = [node["ready"]["tcp"] for node in self.config.get("node", []) if "tcp" in node.get("ready", {})]
         for dump in self.dumps:
@@ -350,7 +351,7 @@ class Case:
         return ["--trace", *self.dumps, *logs, *mapped, "-c", config, "--profile", self.profile]
 
     def diagnose_dump_alone(self, figures):
-        """Diagnoses the incident, for comparison, from the dump without logs, until a schedule is found and
+        """For comparison, diagnoses the incident only from the dump, without logs, until a schedule is found and
         confirmed."""
         text = re.sub(r"(?m)^(simplify|confirm_runs)\s*=.*\n", "", (self.folder / "rose.toml").read_text())
         short = "simplify = false\nconfirm_runs = 1\n"
@@ -521,7 +522,7 @@ def machine():
 
 
 def commit_of(folder):
-    """Returns the commit that was measured; None outside of a repository."""
+    """Returns the commit that was measured, or None if this is no repository."""
     asked = subprocess.run(["git", "-C", folder, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return asked.stdout.strip() if asked.returncode == 0 else None
 

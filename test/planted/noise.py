@@ -133,8 +133,8 @@ class Noise:
                      dport=self.rng.randrange(32768, 60000), proto="tcp")
 
     def other_incident(self):
-        """Adds a host that loses power three hours before the incident, is down for a minute, and is reported missing
-        by the others."""
+        """Adds a host that loses power three hours before the incident and is down for a minute, during which the other
+        hosts miss it."""
         at = self.begin - 3 * HOUR
         node = self.rng.choice(self.nodes)
         self.pid += 2
@@ -169,7 +169,8 @@ class Noise:
         self.events = [e for e in self.events if e["ts"] >= since]
 
     def twelve_hosts(self):
-        """Adds further healthy hosts of the same kinds, with the events that the profile contains."""
+        """Adds further healthy hosts, each of which behaves like one of the nodes: it has the events that the profile
+        contains."""
         healthy = collections.defaultdict(list)
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))

@@ -245,7 +245,7 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   // rule it out.
   const bool reset = group.err == ECONNRESET || group.err == ECONNABORTED || group.err == EPIPE;
   c.perhaps_symptom = reset && failure.follows.empty() && group.cause != nullptr && group.cause->plainness < 1 &&
-                      given.log_evidence(*group.first) != nullptr;
+                      !group.first->seen();
   c.symptom = failure.symptom() && !c.perhaps_symptom;
   c.follows = !failure.follows.empty();
   c.foreign = group.foreign;

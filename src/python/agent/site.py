@@ -1,4 +1,5 @@
-"""Loads rose's agent into a process of Python, then what would have been loaded in its place (PYTHONPATH)."""
+"""Python loads this file at its start, because its folder is in PYTHONPATH. It loads rose's agent, and then the module
+of the same name that Python would have loaded without it."""
 
 
 def _begin():

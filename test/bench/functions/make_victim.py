@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Writes a program of thousands of functions with different call rates: make_victim.py FUNCTIONS > victim.cc
 
-Of every hundred functions one runs in the inner loop, four run in each request, fifteen in one request of a
-hundred, thirty once every second or so, twenty only at the start, and thirty never.
-The program serves requests until its standard input ends, and then prints how many it served per second in each
-interval: every byte on standard input ends an interval and begins the next."""
+Of every hundred functions, one is called in the inner loop, four in each request, fifteen in every hundredth request,
+thirty about once per second, twenty only at the start, and thirty never. The program serves requests until its standard
+input ends, and then prints how many it served per second in each interval: every byte on standard input ends an
+interval and begins the next."""
 import sys
 
 count = int(sys.argv[1])

@@ -106,7 +106,8 @@ def run(folder):
 
 
 def replays(life, state):
-    """Replays a recording; returns "" or what differed. `state`: the node's state when it ended, if known."""
+    """Replays a recording. Returns what differed, or "" if nothing did. `state` is the state of the node when it ended,
+    if that is known."""
     done = subprocess.run([rose, "replay", "--quiet", "--recording", life.file, "--patience", "60s", "--",
                            *server(life.number, "/nowhere")],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -20,8 +20,8 @@ def client(*arguments, **how):
 
 
 def measured(folder, record):
-    """Returns one cluster's writes per second, from its first write to its last, and the nodes' processor time per
-    write in us."""
+    """Runs one cluster. Returns its writes per second, between the first and the last write, and the processor time of
+    its nodes per write, in us."""
     nodes, used = [], 0
     try:
         for number in range(1, 4):

@@ -5,7 +5,7 @@ import tempfile
 
 
 def measure(measured, rounds):
-    """Returns the figures of measured(folder, record), with and without recording, for each round."""
+    """Returns, for each round, what measured(folder, record) returns with and without recording."""
     pairs = []
     for turn in range(rounds):
         pair = {}
@@ -17,7 +17,7 @@ def measure(measured, rounds):
 
 
 def show(pairs, of, figures):
-    """Prints a Markdown table of the ratios; `figures`: the name and the unit of each."""
+    """Prints a Markdown table of the ratios. `figures` contains the name and the unit of each figure."""
     print("| what | measured |\n|---|---|")
     for at, (what, unit) in enumerate(figures):
         ratios = [math.log(pair[True][at] / pair[False][at]) for pair in pairs]

@@ -15,8 +15,8 @@ addresses = "127.0.0.1,127.0.0.2,127.0.0.3"
 
 
 def measured(folder, record):
-    """Returns additions per second, the latency of the slowest percent in ms, and the nodes' processor time per
-    addition in us."""
+    """Returns the additions per second, the latency in ms that only the slowest percent exceeds, and the processor time
+    of the nodes per addition, in us."""
     nodes, used = [], 0
     try:
         for number in range(1, 4):

@@ -140,6 +140,6 @@ def cannot_tell(why):
 
 
 def verdict(bug, words):
-    """Prints the words and exits with grep's codes: 0 if the bug occurred, else 1."""
+    """Prints the words and exits: with 0 if the bug occurred, otherwise with 1 (as grep does)."""
     print(words)
     raise SystemExit(0 if bug else 1)

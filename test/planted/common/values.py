@@ -23,7 +23,7 @@ def put_values(group, seconds):
 
 
 def are_values_gone():
-    """The oracle: whether acknowledged values are missing."""
+    """The oracle: reports whether values are missing that were acknowledged."""
     group = members(2)
     states = [member.insist("state") for member in group]
     acked = open("acked.txt").read().split()

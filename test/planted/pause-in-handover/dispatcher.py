@@ -64,7 +64,7 @@ class Node:
                 self.handle(*message)
 
     def receive(self, seconds):
-        """Verb, sender and numbers of a message; nothing if none arrived in time."""
+        """Returns the verb, the sender and the numbers of a message, or nothing if none arrived in time."""
         if not select.select([self.socket], [], [], max(0.0, seconds))[0]:
             return None
         data, sender = self.socket.recvfrom(200)
@@ -117,7 +117,7 @@ class Node:
         self.lead(self.term + 1)
 
     def check_ledger(self):
-        """A new leader reads which jobs were dispatched so far, as far as they can be billed."""
+        """As the new leader, reads which jobs have been dispatched, that is, those that can be billed."""
         total = 0
         for entry in range(LEDGER_ENTRIES):
             total = (total * 31 + entry * self.job) % 1000003
