@@ -436,9 +436,9 @@ class FileReader {
     if (sample_[0].starts_with("LPKSHHRH")) {
       source_.problem = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
     } else if (sample_[0].starts_with("\xff\xfe"sv) || sample_[0].starts_with("\xfe\xff"sv)) {
-      source_.problem = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` writes it as is read here";
+      source_.problem = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` converts it to UTF-8, which can be read";
     } else if (controls * 20 > bytes) {  // in random bytes, one in twelve is such a character
-      source_.problem = "its content is binary, nothing of it was taken for messages";
+      source_.problem = "its content is binary, so it contains no messages";
     }
   }
 
@@ -690,7 +690,7 @@ class FileReader {
       for (std::size_t i = 8; i-- > 0;) length = length << 8 | static_cast<unsigned char>(bytes[i]);
       if (length > std::uint64_t{768} << 20) {
         sinks_[0]->source().problem =
-            fmt::format("a field of the journal claims {} bytes, reading stopped there", length);
+            fmt::format("a field of the journal claims to have {} bytes, so nothing was read from there on", length);
         break;
       }
       if (lines_.take(length, bytes)) field(name, bytes);
@@ -931,7 +931,7 @@ std::string_view first_line(std::string_view text) { return text.substr(0, text.
 
 // Removes duplicates, because two files may contain the same message (a program's log and its output, or its log and
 // syslog's). Keeps the longer text (for example the one with a stack trace) and the more precise of the two times. The
-// messages must be in order.
+// messages must be sorted by time.
 void remove_duplicates(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
     const auto other_log = [&](const Message& message) {
@@ -1036,25 +1036,26 @@ std::string words(const Source& source) {
                      source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
   if (source.rest != 0) out += fmt::format("; {} lines belong to the previous message", source.rest);
-  if (source.newest_first) out += "; it begins with the newest, and is read from its end";
+  if (source.newest_first) out += "; it begins with the newest message, so it is read from its end";
   if (source.timed != 0 && source.time_kind == TimeKind::no_date)
     out += "; times have no date: it follows from when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::no_year)
     out += source.year_of_others ? "; times have no year: it follows from the other files"
                                  : "; times have no year: it follows from when the file was written";
   if (source.timed != 0 && source.time_kind == TimeKind::since_boot)
-    out += "; times count from a start: dates follow from when the file was written";
+    out += "; times count from the start of the system or program: dates follow from when the file was written";
   if (source.timed != 0 && !source.zoned && source.time_kind != TimeKind::since_boot)
     out += source.shifted_ns != 0
-               ? fmt::format("; times have no zone, and were moved by {}{} to meet those of the other files",
+               ? fmt::format("; times have no zone, and were moved by {}{} to match those of the other files",
                              source.shifted_ns < 0 ? "-" : "", format_duration(std::abs(source.shifted_ns)))
-               : "; times have no zone and are taken for UTC's";
+               : "; times have no zone and are taken as UTC";
   if (source.cut != 0)
     out += fmt::format("; {} lines were longer than {}", source.cut, format_size(LineReader::kLongestLine));
   if (source.kept < source.messages)
-    out += fmt::format("; {} messages are only counted", source.messages - source.kept);
+    out += fmt::format("; {} messages were only counted, not kept", source.messages - source.kept);
   if (source.overflow != 0)
-    out += fmt::format("; {} messages are of no kind, there are more than {} kinds", source.overflow, Templates::kMost);
+    out += fmt::format("; {} messages have no kind, because there are more than {} kinds of messages", source.overflow,
+                       Templates::kMost);
   if (!source.problem.empty()) out += fmt::format("; {}", source.problem);
   return out;
 }

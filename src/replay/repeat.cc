@@ -55,7 +55,7 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
                                           const std::vector<const schedule::Schedule*>& schedules,
                                           const RunOptions& options, const schedule::Decides& decides,
                                           std::size_t ahead) {
-  if (ahead > 0 && ahead >= schedules.size()) ROSE_BUG("runs that are made ahead, beside none that is needed");
+  if (ahead > 0 && ahead >= schedules.size()) ROSE_BUG("all runs are made ahead, but at least one must be needed");
   const std::size_t needed = schedules.size() - ahead;
   const std::int64_t began = monotonic_ns();
   std::mutex mutex;  // protects `ended`
@@ -101,7 +101,7 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
 schedule::RunResult stopped_run() {
   schedule::RunResult result;
   result.stopped = true;
-  result.reason = "stopped, because a run beside it had reproduced the bug";
+  result.reason = "stopped, because a run made at the same time had reproduced the bug";
   return result;
 }
 

@@ -133,9 +133,10 @@ void keep_runs_folder(const fs::path& folder, bool asked_for, std::string_view c
 Result<RunsFolder> make_runs_folder(const fs::path& temporary, std::string_view command) {
   const fs::path parent = parent_in(temporary);
   if (is_anybodys(temporary))
-    return fail(ErrorKind::environment,
-                fmt::format("others may rename what is in {}: no place for the folders of runs", temporary.string()),
-                fmt::format("chmod +t {}, or name another folder: TMPDIR, or --report", temporary.string()));
+    return fail(
+        ErrorKind::environment,
+        fmt::format("others may rename what is in {}, so the folders of runs cannot be there", temporary.string()),
+        fmt::format("chmod +t {}, or name another folder: TMPDIR, or --report", temporary.string()));
   if (::mkdir(parent.c_str(), 0711) == 0) ::chmod(parent.c_str(), 0711);
   if (!is_own_folder(parent)) return made_among_others(temporary);
   auto folder = made_in_own(parent);

@@ -50,10 +50,11 @@ Result<void> check_way(const fs::path& folder, const fs::path& config) {
   if (!config.empty() && ::stat(config.c_str(), &owner) == 0) trusted.push_back(owner.st_uid);
   const std::optional<fs::path> at = exchangeable_by_others(trusted, folder);
   if (!at) return {};
-  return fail(
-      ErrorKind::input,
-      fmt::format("others may replace entries of {}, which leads to the folders of runs", printable(at->string())),
-      "name another folder (--report, or TMPDIR), whose way belongs to root or to the owner of rose.toml");
+  return fail(ErrorKind::input,
+              fmt::format("others may replace entries of {}, a folder on the way to the folders of runs",
+                          printable(at->string())),
+              "name another folder (--report, or TMPDIR); all folders above it must belong to root or to the owner of "
+              "rose.toml");
 }
 
 }  // namespace

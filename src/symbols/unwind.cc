@@ -134,7 +134,7 @@ class Unwinder {
     }
     const int ended = dwfl_getthread_frames(dwfl_.get(), kThread, on_frame, this);
     // If libdw has tried frame pointers as a fallback, it stops without giving a reason.
-    if (ended < 0 || unread_) tell_end(ended < 0 ? last_error() : "no unwind information leads further");
+    if (ended < 0 || unread_) tell_end(ended < 0 ? last_error() : "there is no unwind information for the next frame");
     if (out_.frames.empty()) only_the_instruction();
     name_runtime_code();
     if (nameless_ > 0)

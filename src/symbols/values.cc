@@ -64,7 +64,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       const std::string where = fmt::format("'{}' was inlined into {}", query.function, inlined_into(copies));
       const std::string words =
           query.kind == Query::Kind::calls
-              ? where + ": its calls there are among theirs"
+              ? where + ": there, its calls count as calls of the functions that contain it"
               : where + ": its return value there has no location of its own; ask for a variable at a line";
       if (functions.empty()) answer.refused = words;
       else answer.remarks.push_back(words);
@@ -412,7 +412,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       to += fmt::format("{}'{}'", i == 0 ? "" : ", ", exits.jumps[i]);
     if (exits.jumps.size() > 3) to += " and others";
     const std::string words =
-        fmt::format("'{}' ends by jumping to {}: what that function returns then is not recorded", function.name, to);
+        fmt::format("'{}' ends by jumping to {}: in this case, what it returns is not recorded", function.name, to);
     if (exits.returns.empty()) answer.refused = words;
     else answer.remarks.push_back(words);
   }

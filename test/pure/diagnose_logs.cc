@@ -1099,7 +1099,7 @@ TEST_CASE("an orderly stop that begins with an error is caused by the program, h
     const Plan plan = given.plan();
     for (const Candidate& c : plan.candidates)
       if (c.kind == FaultKind::crash && c.why.find("begins again") != std::string::npos &&
-          c.why.find("in order") != std::string::npos)
+          c.why.find("orderly") != std::string::npos)
         return true;
     return false;
   };

@@ -98,7 +98,8 @@ void Exceptions::escapes(const FrameInfo* frames, std::int32_t count, MethodId c
           if (made->watched != nullptr) ++watched_, watched.held(*made->watched);
         } else if (from.wanted && !full_) {
           full_ = true;
-          state.note("so many kinds of exceptions are thrown that only the first 1024 are watched: name fewer methods");
+          state.note(
+              "only the first 1024 pairs of a method and an exception that it throws are watched: name fewer methods");
         }
         for (const PlaceSpec* place : from.places) {
           if (!is_of_class(class_name, place->escaping)) continue;

@@ -85,11 +85,11 @@ void Findings::find_throughout() {
   }
 }
 
-// Assumption: if a node stops in order within a long log and soon starts again, its operators restarted it. Goal: what
-// its peers report meanwhile does not count as an outage. Derivation: the messages of the stop and of the start occur
-// only a few times. Between them, the node logs none of the messages that it logs all the time (otherwise only one
-// component was restarted), and no process reports a failure. The start follows within kMostDown. Connections close up
-// to kBefore before the first message of the stop, and are open again kAfter after the start.
+// Assumption: if a node stops in an orderly way within a long log and soon starts again, its operators restarted it.
+// Goal: what its peers report meanwhile does not count as an outage. Derivation: the messages of the stop and of the
+// start occur only a few times. Between them, the node logs none of the messages that it logs all the time (otherwise
+// only one component was restarted), and no process reports a failure. The start follows within kMostDown. Connections
+// close up to kBefore before the first message of the stop, and are open again kAfter after the start.
 void Findings::find_restarts(std::size_t n) {
   constexpr std::size_t kLongLog = 200;
   constexpr std::uint64_t kFew = 6;

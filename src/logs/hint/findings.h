@@ -62,8 +62,8 @@ struct Findings {
   // True if there is no run without faults, and messages of this kind occur throughout the node's log.
   [[nodiscard]] bool occurs_throughout(std::size_t n, TemplateId kind) const { return throughout_[n].contains(kind); }
 
-  // A time in which the node was stopped in order to start again. It includes what the node's peers notice shortly
-  // before and after.
+  // A time in which the node was down because it was stopped in an orderly way and then started again. It includes what
+  // the node's peers notice shortly before and after.
   struct Restart {
     const Message* stop = nullptr;
     std::int64_t begin = kNoTime, end = kNoTime;

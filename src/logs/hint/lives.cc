@@ -156,7 +156,7 @@ void add_life(Findings& found, std::size_t n, std::size_t begin, std::size_t i) 
   if (ordered && !hint.itself) hint.signal = SIGTERM;
   hint.until_ns = found.node(n).messages[i].ts_ns;
   hint.words += fmt::format(" is the last before it begins again{}", hint.itself ? " (it ended by itself)"
-                                                                     : ordered   ? " (it was stopped in order)"
+                                                                     : ordered   ? " (it was stopped in an orderly way)"
                                                                                  : "");
 }
 
@@ -259,7 +259,7 @@ void add_restarts(Findings& found, std::size_t n) {
     Hint& hint = found.add(Hint::Kind::end, n, *restart.stop, kPlanned);
     hint.signal = SIGTERM;
     hint.until_ns = restart.end;
-    hint.words += " (it was stopped in order, and started again)";
+    hint.words += " (it was stopped in an orderly way, and started again)";
   }
 }
 
@@ -344,8 +344,8 @@ void find_ends(Findings& found, std::size_t n) {
     if (!missed && !is_stopped_by_itself(found, n)) return;
     Hint& hint = add_end(found, n, since, end, kLogGap);
     hint.signal = SIGTERM;
-    hint.words += missed ? " is the last (it was stopped in order), and others miss it"
-                         : " is the last (it was stopped in order), while others go on";
+    hint.words += missed ? " is the last (it was stopped in an orderly way), and others miss it"
+                         : " is the last (it was stopped in an orderly way), while others go on";
     return;
   }
   // Some programs log only their start, so that the end of their log means nothing.
@@ -417,7 +417,7 @@ void find_lone_stop(Findings& found) {
   if (!stops_in_order(found.failure, found.names, here, 0, here.messages.size())) return;
   Hint& hint = add_end(found, only, 0, here.messages.size(), kUnconfirmedStop);
   hint.signal = SIGTERM;
-  hint.words += " is the last (it was stopped in order)";
+  hint.words += " is the last (it was stopped in an orderly way)";
 }
 
 // Used if there is no run without faults. In a long log, one gap that is far longer than all others is evidence if

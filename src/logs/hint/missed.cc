@@ -150,7 +150,7 @@ void find_missed_ends(Findings& found) {
     hint.node = name;
     hint.signal = SIGKILL;
     hint.missed = true;
-    hint.words += fmt::format("; nothing shows that {} lived on", name);
+    hint.words += fmt::format("; nothing shows that {} went on running", name);
   }
   add_isolated(found);
 }
@@ -212,7 +212,7 @@ void find_missed(Findings& found) {
     hint.node = name;
     begins(hint, since);
     hint.until_ns = next->ts_ns;
-    hint.words += fmt::format("; {} itself says nothing until {} later", name,
+    hint.words += fmt::format("; {} itself logs nothing until {} later", name,
                               format_duration((next->ts_ns - first.ts_ns) / 1'000'000 * 1'000'000));
   }
 }

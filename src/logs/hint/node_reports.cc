@@ -69,7 +69,7 @@ bool logs_around(const NodeLog* log, const Repeated& report) {
 }
 
 // True if the peer's log shows that a new life began within a minute after the report: the peer starts, accepts
-// requests again, or finds that it had not stopped in order.
+// requests again, or finds that it had not stopped in an orderly way.
 bool begins_anew(const Findings& found, const NodeLog* log, const Repeated& report) {
   constexpr std::int64_t kWithin = 60 * kSecond;
   constexpr std::ptrdiff_t kMostLooked = 300;
@@ -455,7 +455,7 @@ void NodeReports::add_unresolved() {
 void NodeReports::add_last_end() {
   const Report& report = unclean_.first != nullptr ? unclean_ : torn_;
   if (report.first == nullptr || here_.node.empty()) return;
-  // If others missed the node, and it had not stopped in order, both report the same end.
+  // If others missed the node, and it had not stopped in an orderly way, both report the same end.
   if (unclean_.first != nullptr)
     for (Hint& hint : found_.hints)
       if (hint.kind == Hint::Kind::end && hint.node == here_.node && hint.log != n_ && hint.ts_ns != kNoTime &&
