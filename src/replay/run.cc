@@ -169,8 +169,7 @@ class OneRun {
   Result<Run> execute() {
     const std::int64_t began = monotonic_ns();
     Result<void> driven = drive();
-    // a full disk may be the reason for the failure
-    const std::string full = driven ? "" : full_disk(options_.run_dir);
+    const std::string full = driven || !disk_ ? "" : disk_->seen();  // perhaps the reason for the failure
     finish();
     run_.result.number = options_.number;
     run_.result.directory = options_.run_dir;
@@ -249,7 +248,7 @@ class OneRun {
 
   // Collects reasons to doubt the verdict of a run that was completed.
   void doubt_work() {
-    if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
+    doubt_disk();
     if (run_.result.doubt.empty()) run_.result.doubt = trouble_;
     if (!run_.result.doubt.empty() || schedule_.faults.empty() || !config_.workload) return;
     const Work work{.failed = run_.workload.failed() && !ended_by_rose_,
@@ -259,6 +258,11 @@ class OneRun {
                     .exchanged = run_.exchanged};
     run_.result.doubt = doubt_of(work, options_.usual.work, schedule_, run_.result);
     if (run_.result.doubt.empty()) doubt_nodes();
+  }
+
+  void doubt_disk() {
+    if (run_.result.doubt.empty() && disk_) run_.result.doubt = disk_->seen();
+    disk_.reset();
   }
 
   void doubt_nodes() {
@@ -324,6 +328,7 @@ class OneRun {
     }
     if (jvms_) ROSE_CHECK(jvms_->write());
     memory_kills_.emplace();
+    disk_.emplace(options_.run_dir);
     const std::int64_t starting_ns = monotonic_ns();
     ROSE_CHECK(deployment_->start());
     run_.load.ready_ns = monotonic_ns() - starting_ns;
@@ -472,9 +477,6 @@ class OneRun {
     if (workload) {
       ROSE_TRY(hit, watch(*workload, [&] {
                  if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
-                 // Check this during the workload, because the disk may have room again later, but what could not be
-                 // written is lost.
-                 if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
                }));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
       ended_by_rose_ = hit && !workload->finished();
@@ -498,9 +500,6 @@ class OneRun {
     if (!hit) let_faults_run_out();
     if (hit || !config_.oracle || !options_.traced_answer_ns) capture();
     run_.completed = true;
-    // Check for a full disk here, before the oracle runs, and again in doubt_work(), because the oracle may fill the
-    // disk, too.
-    if (run_.result.doubt.empty()) run_.result.doubt = full_disk(options_.run_dir);
     if (hit) {
       run_.result.oracle = schedule::OracleAnswer::hit;
       return {};
@@ -618,6 +617,9 @@ class OneRun {
       return;
     }
     run_.result.trace = std::move(*window);
+    // Now, while file systems that `setup` mounted for nodes are still there.
+    if (!schedule_.faults.empty() && !options_.incident && run_.result.doubt.empty())
+      run_.result.doubt = call_on_full_disk(run_.result.trace, config_, schedule_, options_.run_dir);
     // All times are converted by the clock of the trace, even if the wall clock has been set since then.
     trace::Meta& meta = run_.result.trace.meta;
     wall_offset_ = meta.wall_base_ns - meta.monotonic_base_ns;
@@ -699,6 +701,7 @@ class OneRun {
   NodeEnds nodes_;
   std::string trouble_;                      // what the machine refused to do
   std::optional<MemoryKills> memory_kills_;  // counts from before the nodes started
+  std::optional<DiskWatch> disk_;            // watches from before the nodes started
   std::string oracle_note_;
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // offset of the trace's clock

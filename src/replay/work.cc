@@ -1,6 +1,7 @@
 #include "replay/work.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -9,17 +10,30 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <functional>
+#include <map>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/text.h"
+#include "base/thread.h"
 #include "kernel/syscalls.h"
 
 namespace rose::replay {
 namespace {
 
+namespace fs = std::filesystem;
+
+// Calls that need room on a disk.
+constexpr std::array kWriting = std::to_array<std::string_view>(
+    {"write",     "pwrite64",  "writev", "pwritev", "pwritev2", "sendfile",  "copy_file_range", "splice",  "fsync",
+     "fdatasync", "close",     "open",   "openat",  "openat2",  "creat",     "mkdir",           "mkdirat", "rename",
+     "renameat",  "renameat2", "link",   "linkat",  "symlink",  "symlinkat", "mknod",           "mknodat"});
+
 // If a file system has less room than this, it was probably full: some room may be free again because a file was closed
 // or a log was truncated.
 constexpr std::uint64_t kLeastRoom = 64 << 10;
+constexpr std::uint64_t kMuchRoom = std::uint64_t{256} << 20;  // see DiskWatch
 constexpr std::size_t kMostRecord = 8192;  // most bytes of a record in the kernel's log (CONSOLE_EXT_LOG_MAX)
 constexpr std::size_t kMostRecords = 100'000;
 
@@ -104,13 +118,69 @@ std::string doubt_of(const NodeEnds& nodes, const Usual& usual, const schedule::
   return {};
 }
 
-std::string full_disk(const std::filesystem::path& run_dir) {
+DiskWatch::DiskWatch(std::filesystem::path run_dir) : run_dir_(std::move(run_dir)) {
+  Result<std::thread> thread = start_thread([this] {
+    std::unique_lock lock(mutex_);
+    while (!ended_.wait_for(lock, pause_, [this] { return end_ || !full_.empty(); })) look();
+  });
+  if (thread) thread_ = std::move(*thread);
+  else log::debug("the disk of {} is not watched: {}", run_dir_.string(), thread.error().message);
+}
+
+DiskWatch::~DiskWatch() {
+  {
+    const std::lock_guard lock(mutex_);
+    end_ = true;
+  }
+  ended_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+std::string DiskWatch::seen() {
+  const std::lock_guard lock(mutex_);
+  look();
+  return full_;
+}
+
+void DiskWatch::look() {
   struct statvfs room{};
-  if (::statvfs(run_dir.c_str(), &room) != 0) return {};
+  if (!full_.empty() || ::statvfs(run_dir_.c_str(), &room) != 0) return;
   const bool bytes = room.f_blocks > 0 && std::uint64_t{room.f_bavail} * room.f_frsize < kLeastRoom;
   const bool files = room.f_files > 0 && room.f_favail == 0;
-  if (!bytes && !files) return {};
-  return fmt::format("the disk of the run's folder {} was full: what was written may be cut short", run_dir.string());
+  if (bytes || files)
+    full_ =
+        fmt::format("the disk of the run's folder {} was full: what was written may be cut short", run_dir_.string());
+  pause_ = std::chrono::milliseconds(std::uint64_t{room.f_bavail} * room.f_frsize < kMuchRoom ? 1 : 10);
+}
+
+std::string call_on_full_disk(const trace::Trace& trace, const config::Config& config,
+                              const schedule::Schedule& schedule, const std::filesystem::path& run_dir) {
+  struct stat disk{};
+  if (::stat(run_dir.c_str(), &disk) != 0) return {};
+  std::map<std::string, fs::path, std::less<>> folders;  // of the nodes that count
+  for (const config::Node& node : config.nodes) {
+    const bool meant = std::any_of(schedule.faults.begin(), schedule.faults.end(), [&](const schedule::Fault& fault) {
+      const bool fills = fault.kind == schedule::FaultKind::disk_full || fault.error == ENOSPC || fault.error == EDQUOT;
+      return fills && (fault.node == node.name || fault.node.starts_with('@'));
+    });
+    if (!meant && !node.container && !node.attach) folders.emplace(node.name, run_dir / node.name);
+  }
+  for (const trace::Event& event : trace.events) {
+    if (event.type != trace::EventType::scf || (event.err != ENOSPC && event.err != EDQUOT) || event.path == 0)
+      continue;
+    const auto folder = folders.find(trace.strings[event.node]);
+    const std::string call = kernel::syscall_name(event.syscall);
+    if (folder == folders.end() || std::find(kWriting.begin(), kWriting.end(), call) == kWriting.end()) continue;
+    const fs::path path = folder->second / trace.strings[event.path];
+    // The file may be gone, or was never created.
+    struct stat status{};
+    fs::path there = path;
+    while (::stat(there.c_str(), &status) != 0 && there.has_relative_path()) there = there.parent_path();
+    if (status.st_dev != disk.st_dev) continue;
+    return fmt::format("the disk of the run's folder {} was full for a while: {} of {} failed with {} on {}",
+                       run_dir.string(), call, folder->first, kernel::errno_name(event.err), printable(path.string()));
+  }
+  return {};
 }
 
 Usual usual_of(const profile::Profile& profile) { return {profile.workload, profile.processes}; }
@@ -122,6 +192,10 @@ Result<Usual> usual_of(const config::Config& config, const std::string& profile)
     file = config.directory / "profile.json";
     if (!std::filesystem::exists(file, unreadable)) file += ".zst";
     if (!std::filesystem::exists(file, unreadable)) return Usual();
+    // Nobody has named it, so it may be anything. Reading a pipe would wait for ever.
+    if (!std::filesystem::is_directory(file, unreadable) && !std::filesystem::is_regular_file(file, unreadable))
+      return fail(ErrorKind::input, fmt::format("{} is not a regular file", file.string()),
+                  "name a profile with --profile");
   }
   ROSE_TRY(const profile::Profile read, profile::read_profile(file, profile::Part::functions));
   return usual_of(read);

@@ -1,15 +1,19 @@
 // Determines whether a run did its work: finds reasons to doubt any verdict, whatever the oracle answered. Pure, except
-// for full_disk(), usual_of() and MemoryKills.
+// for DiskWatch, call_on_full_disk(), usual_of() and MemoryKills.
 #pragma once
 
 #include <sys/types.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/fd.h"
@@ -19,6 +23,7 @@
 #include "profile/profile.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
+#include "trace/event.h"
 
 namespace rose::replay {
 
@@ -75,9 +80,39 @@ struct Usual {
 [[nodiscard]] std::string doubt_of(const NodeEnds& nodes, const Usual& usual, const schedule::Schedule& schedule,
                                    const schedule::RunResult& result);
 
-// Says that the disk with a run's files is full now, so that the output of nodes, workload and oracle may be truncated.
-// "" if there is space.
-[[nodiscard]] std::string full_disk(const std::filesystem::path& run_dir);
+// Reports that the disk with a run's files is or was full: the output of nodes, workload and oracle may be truncated.
+// Looks at the disk again and again, because it may have room again later, but what could not be written to it until
+// then stays lost. A look takes about a microsecond. Assumption: less than 256 MiB are written in 10 ms (25 GiB/s).
+// Goal: a disk that is full for a millisecond is seen, and the looks cost no noticeable time. So it looks every 10 ms
+// while there is more room than that, and otherwise every millisecond.
+class DiskWatch {
+ public:
+  explicit DiskWatch(std::filesystem::path run_dir);
+  DiskWatch(const DiskWatch&) = delete;
+  DiskWatch& operator=(const DiskWatch&) = delete;
+  ~DiskWatch();
+  // The reason to doubt the run; "" if there was always room, and is now.
+  [[nodiscard]] std::string seen();
+
+ private:
+  void look();
+  const std::filesystem::path run_dir_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool end_ = false;
+  std::string full_;
+  std::chrono::milliseconds pause_{1};
+  std::thread thread_;
+};
+
+// Also finds a disk that was full for a shorter time, in the trace of a run: a call of a node that failed because that
+// disk had no room, or the node's user no more quota. Returns a doubt like DiskWatch.
+//
+// Only calls that write or create something count, by paths on the file system of `run_dir`: other calls fail with
+// ENOSPC for other reasons (inotify_add_watch; fallocate for a size that was never there). Nodes to which a fault of
+// `schedule` gives such an error or a full disk do not count. Neither do containers, whose paths are not those here.
+[[nodiscard]] std::string call_on_full_disk(const trace::Trace& trace, const config::Config& config,
+                                            const schedule::Schedule& schedule, const std::filesystem::path& run_dir);
 
 // Reads the file `profile`. If `profile` is empty, reads profile.json beside the configuration, if it exists.
 [[nodiscard]] Result<Usual> usual_of(const config::Config& config, const std::string& profile);

@@ -145,7 +145,11 @@ says err '^(rose: )?.*no-such-server'
 expect 0 "$rose" profile -c rose.toml
 expect 0 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
 rm profile.json
-# This workload does nothing until it times out.
+mkfifo profile.json
+expect 2 timeout 60 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed
+says err 'profile.json is not a regular file'
+rm profile.json
+# A workload that does nothing until it times out.
 configuration '"sleep", "1000"'
 sed -i 's/timeout = "30s"/timeout = "500ms"/' rose.toml
 no_work 'the workload did no work: it timed out after 500ms and exchanged no data with any node'
@@ -208,6 +212,24 @@ configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do s
 sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; yes > fill; exec sleep 1000"]/' rose.toml
 TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
 json_is '"was full: what was written may be cut short" in j["run_results"][0]["reason"]' True
+umount -l "$work/small"
+# The disk is full for 50 ms only. It is looked at often, and a trace shows the call that failed.
+mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
+configuration '"sh", "-c", "touch n2/go; until [ -e n2/freed ]; do sleep 0.05; done"'
+cat > fill.sh <<'SH'
+echo up
+until [ -e go ]; do sleep 0.02; done
+yes > fill
+sleep 0.05
+rm fill
+touch freed
+exec sleep 1000
+SH
+sed -i "s|^command = ..sh\", \"-c\", \"trap.*|command = [\"sh\", \"$work/fill.sh\"]|" rose.toml
+for options in "" "--report $work/small/report"; do
+  TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json $options
+  json_is '"was full" in j["run_results"][0]["reason"]' True
+done
 umount -l "$work/small"
 configuration "$asks" '"yes"'
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json --keep

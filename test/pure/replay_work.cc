@@ -2,11 +2,14 @@
 #include "replay/work.h"
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 
 #include "folder.h"
+#include "kernel/syscalls.h"
 
 using namespace rose;
 using namespace rose::replay;
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -207,4 +210,43 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
   CHECK_FALSE(killed_for_memory("6,9,98,-;oom_reaper: reaped process 4711 (redis)"));
   CHECK_FALSE(killed_for_memory(""));
   CHECK(MemoryKills().pids().empty());
+}
+
+TEST_CASE("a call of a node that found the run's disk full is a reason to doubt the run") {
+  const rose::test::Folder run;
+  fs::create_directory(run / "n1");
+  config::Config config;
+  config.nodes.resize(2);
+  config.nodes[0].name = "n1";
+  config.nodes[1].name = "n2";
+  config.nodes[1].container.emplace();
+  schedule::Schedule plan;
+  plan.faults.emplace_back().node = "n2";
+  const auto doubt = [&](const char* node, const char* call, int error, const fs::path& path) {
+    trace::Trace trace;
+    trace::Event& event = trace.events.emplace_back();
+    event.node = trace.strings.intern(node);
+    event.path = trace.strings.intern(path.string());
+    event.syscall = static_cast<std::int16_t>(kernel::syscall_number(call).value());
+    event.err = static_cast<std::int16_t>(error);
+    return call_on_full_disk(trace, config, plan, run.path);
+  };
+  const std::string reason = doubt("n1", "write", ENOSPC, run / "n1/gone/file");
+  CHECK(reason.find("was full for a while: write of n1 failed with ENOSPC on ") != std::string::npos);
+  CHECK(doubt("n1", "openat", EDQUOT, "relative") != "");
+  CHECK(doubt("n1", "write", EIO, run / "n1/file") == "");
+  CHECK(doubt("n1", "inotify_add_watch", ENOSPC, run / "n1/file") == "");
+  CHECK(doubt("n1", "write", ENOSPC, "/proc/self/file") == "");  // another file system
+  CHECK(doubt("n2", "write", ENOSPC, run / "n1/file") == "");    // a container
+  CHECK(doubt("n3", "write", ENOSPC, run / "n1/file") == "");
+  for (const char* target : {"n1", "@leader"}) {
+    plan.faults[0].node = target;
+    plan.faults[0].error = ENOSPC;
+    CHECK(doubt("n1", "write", ENOSPC, run / "n1/file") == "");
+    plan.faults[0].error = 0;
+    plan.faults[0].kind = schedule::FaultKind::disk_full;
+    CHECK(doubt("n1", "write", ENOSPC, run / "n1/file") == "");
+    plan.faults[0].kind = schedule::FaultKind::pause;
+    CHECK(doubt("n1", "write", ENOSPC, run / "n1/file") != "");
+  }
 }
