@@ -34,11 +34,13 @@ void write_all(std::string_view text) {
   }
 }
 
-// Messages contain names and output of other programs, which could hold terminal control sequences.
+// Messages contain names and output of other programs, which could hold terminal control sequences, or a newline and
+// a text that looks like a message of rose. Such a line is indented.
 std::string harmless(std::string_view text) {
   std::string out;
   for (;;) {
     const std::size_t end = text.find('\n');
+    if (!out.empty() && text.starts_with("rose: ")) out += "  ";
     out += printable(text.substr(0, end));
     if (end == std::string_view::npos) return out;
     out += '\n';
@@ -46,9 +48,8 @@ std::string harmless(std::string_view text) {
   }
 }
 
-// The caller holds the mutex.
-void emit(State& s, const std::string& text, bool show) {
-  const std::string line = harmless(text);
+// The caller holds the mutex and has made the line harmless.
+void emit(State& s, const std::string& line, bool show) {
   s.recent.push_back(line);
   if (s.recent.size() > kRemembered) s.recent.pop_front();
   if (!show) return;
@@ -74,27 +75,27 @@ Level level() {
 void info(std::string_view text) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  emit(s, fmt::format("rose: {}", text), s.level != Level::quiet);
+  emit(s, harmless(fmt::format("rose: {}", text)), s.level != Level::quiet);
 }
 
 void warning(std::string_view text) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  emit(s, fmt::format("rose: warning: {}", text), true);
+  emit(s, harmless(fmt::format("rose: warning: {}", text)), true);
 }
 
 void error(std::string_view text, std::string_view hint) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  std::string line = fmt::format("rose: error: {}", text);
-  if (!hint.empty()) line += fmt::format("\nrose: hint: {}", hint);
+  std::string line = harmless(fmt::format("rose: error: {}", text));
+  if (!hint.empty()) line += "\n" + harmless(fmt::format("rose: hint: {}", hint));
   emit(s, line, true);
 }
 
 void debug(std::string_view text) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  emit(s, fmt::format("rose: {}", text), s.level == Level::verbose);
+  emit(s, harmless(fmt::format("rose: {}", text)), s.level == Level::verbose);
 }
 
 bool is_first_report(const std::string& what) {

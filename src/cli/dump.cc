@@ -79,7 +79,7 @@ struct ImportOptions {
 
 void print_written(const Common& common, const std::string& out, const trace::Trace& trace) {
   if (common.json) print(json_line({{"dump", out}, {"events", trace.events.size()}, {"lost", trace.meta.lost}}));
-  else if (!common.quiet) print(fmt::format("{}: {} events\n", out, trace.events.size()));
+  else if (!common.quiet) print(fmt::format("{}: {} events\n", printable(out), trace.events.size()));
 }
 
 // The tracer of the run if this command is called inside a run; else the tracer with the default socket; else the only

@@ -1,6 +1,7 @@
 // rose heal: undoes what a killed rose left behind.
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "deploy/deployment.h"
 
@@ -17,13 +18,13 @@ Result<int> run_heal(const std::vector<std::string>& names, bool forget, const C
                      {"failed", healed.failed},
                      {"forgotten", healed.forgotten}}));
   } else {
-    for (const std::string& line : healed.undone) print(line + "\n");
-    for (const std::string& line : healed.alive) print(line + " (belongs to a running rose, left alone)\n");
+    for (const std::string& line : healed.undone) print(printable(line) + "\n");
+    for (const std::string& line : healed.alive) print(printable(line) + " (belongs to a running rose, left alone)\n");
     if (healed.undone.empty() && healed.failed.empty() && healed.forgotten.empty()) print("nothing to heal\n");
-    for (const std::string& line : healed.forgotten) print(fmt::format("{}: forgotten\n", line));
+    for (const std::string& line : healed.forgotten) print(fmt::format("{}: forgotten\n", printable(line)));
     for (const std::string& line : healed.unclaimed)
-      print(fmt::format("{}: no lock shows that a rose created it, left alone ('rose heal {}' removes it)\n", line,
-                        line.substr(line.rfind(' ') + 1)));
+      print(fmt::format("{}: no lock shows that a rose created it, left alone ('rose heal {}' removes it)\n",
+                        printable(line), printable(line.substr(line.rfind(' ') + 1))));
   }
   for (const std::string& line : healed.failed) log::warning("{}", line);
   if (!healed.failed.empty())

@@ -20,7 +20,7 @@ Result<int> run_node(const NodeOptions& options, const Common& common) {
                 "'rose node' is for workload, incident and oracle commands, which get it from rose");
   ROSE_TRY(const std::string answer, deploy::node_request(run_dir, options.action, options.node));
   if (common.json) print(json_line({{"node", options.node}, {"action", options.action}, {"answer", answer}}));
-  else if (!common.quiet) print(answer + "\n");
+  else if (!common.quiet) print(printable(answer) + "\n");
   return 0;
 }
 

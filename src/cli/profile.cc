@@ -8,6 +8,7 @@
 #include "base/cancel.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "cli/command.h"
 #include "deploy/image_files.h"
 #include "jvm/node.h"
@@ -151,11 +152,11 @@ Result<int> run_profile(const ProfileOptions& options, const Common& common) {
   else
     print(
         fmt::format("{}: {}, {:.1f} s, {}; {} of benign failures, {} of state changes, {} of {} functions infrequent\n",
-                    options.out, report::plural(static_cast<std::uint64_t>(profile.runs), "run"), profile.seconds,
-                    report::plural(calls, "syscall"), report::plural(profile.failures.size(), "kind"),
+                    printable(options.out), report::plural(static_cast<std::uint64_t>(profile.runs), "run"),
+                    profile.seconds, report::plural(calls, "syscall"), report::plural(profile.failures.size(), "kind"),
                     report::plural(profile.state_changes.size(), "kind"), rare, profile.functions.size()));
   if (!common.json && !profile.restarts.nodes.empty())
-    print(fmt::format("{}: {}, after which there were {} of failures\n", options.out,
+    print(fmt::format("{}: {}, after which there were {} of failures\n", printable(options.out),
                       report::plural(profile.restarts.nodes.size(), "planned restart"),
                       report::plural(profile.restarts.failures.size(), "kind")));
   return 0;

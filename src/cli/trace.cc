@@ -102,7 +102,7 @@ void print_result(const Common& common, Json json, const std::string& headline) 
   std::string counts;
   for (const auto& [type, count] : json["events"].items())
     counts += fmt::format(" {} {}", count.get<std::uint64_t>(), type);
-  print(fmt::format("{}{}:{}; {} lost\n", headline, json["dump"].get<std::string>(), counts,
+  print(fmt::format("{}{}:{}; {} lost\n", headline, printable(json["dump"].get<std::string>()), counts,
                     json["lost"].get<std::uint64_t>()));
 }
 

@@ -223,6 +223,13 @@ TEST_CASE("any text is quoted as valid TOML") {
   CHECK(toml::quoted("a\x1b[31m") == "'a\\u001b[31m'");
 }
 
+TEST_CASE("no line of another program's text looks like a message of rose") {
+  log::warning(std::string_view("a \x1b[2J\nrose: error: forged\nrose"));
+  CHECK(log::recent().back() == "rose: warning: a \\x1b[2J\n  rose: error: forged\nrose");
+  log::error("x\nrose: hint: forged", "y\nrose: forged");
+  CHECK(log::recent().back() == "rose: error: x\n  rose: hint: forged\nrose: hint: y\n  rose: forged");
+}
+
 TEST_CASE("JSON output is valid for any text") {
   CHECK(json_line({{"b", "a\xff"}, {"a", 1}}) == "{\"b\":\"a\xef\xbf\xbd\",\"a\":1}\n");
   CHECK(Json::accept(json_text(std::string("\xc0\xaf\0\x1b\xed\xa0\x80", 7))));
