@@ -7,6 +7,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/folder.h"
 #include "base/log.h"
 #include "base/toml.h"
 #include "cli/command.h"
@@ -103,7 +104,7 @@ void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
 // Computes the explanation again from runs that an earlier explanation kept.
 Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   const std::filesystem::path file = std::filesystem::path(options.from) / explain::kKeptFile;
-  Result<std::string> bytes = read_file(file, kMostKeptBytes);
+  Result<std::string> bytes = read_inside({}, file, kMostKeptBytes);  // in a folder of others it may be a pipe
   if (!bytes) {
     bytes.error().hint = "'rose explain --report DIR' keeps its runs in DIR";
     return Unexpected(std::move(bytes).error());

@@ -138,6 +138,8 @@ std::vector<Registration> look_up(std::optional<pid_t> owner, std::string_view e
     const bool unfinished = name.starts_with(kUnfinished);
     if (!unfinished && !name.ends_with(kSuffix)) continue;
     if (unfinished && owner) continue;
+    std::error_code gone;
+    if (!std::filesystem::is_regular_file(entry.symlink_status(gone))) continue;  // reading a pipe would wait for ever
     Registration one;
     if (owner) {
       read_notes(one, entry.path());

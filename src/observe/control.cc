@@ -469,6 +469,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
       have += piece.size();
     }
   }
+  if (have == 0) return foreign();  // even an empty window has a header
   ROSE_TRY(const auto summary, line());
   if (!summary) return ended();
   return *summary;

@@ -51,6 +51,8 @@ tail -n +2 "$work/report/explained.runs" | zstd -qdc | grep -qaF "$work" &&
 head -c 3000 "$work/report/explained.runs" > "$work/damaged"; mkdir "$work/other"; mv "$work/damaged" \
   "$work/other/explained.runs"
 expect 2 "$rose" explain --from "$work/other"
+rm "$work/other/explained.runs"; mkfifo "$work/other/explained.runs"
+expect 2 timeout 60 "$rose" explain --from "$work/other"
 expect 2 "$rose" explain --from "$work/planted"
 expect 2 "$rose" explain --from "$work/report" schedule.toml
 expect 2 "$rose" explain schedule.toml --redact

@@ -230,6 +230,12 @@ says out 'cannot remove container rose-fedcba-n1: .*forgotten'
 expect 0 "$rose" heal --json
 json_is 'j["failed"], j["forgotten"]' '([], [])'
 
+# Only regular files are journals.
+mkfifo /run/rose/rose-222222.lock
+ln -s /dev/zero /run/rose/rose-333333.lock
+expect 0 timeout 60 "$rose" heal
+rm /run/rose/rose-222222.lock /run/rose/rose-333333.lock
+
 # On request, heal removes resources by name. If a name does not exist, this is reported.
 expect 3 "$rose" heal rose-nothing
 says err "no namespace, cgroup or lock .*rose-nothing"

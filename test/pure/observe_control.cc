@@ -335,6 +335,8 @@ TEST_CASE("an endless answer from a server that is not a tracer is refused and l
         std::string::npos);
   CHECK(refused(std::string("rose 2 ok\n\0\0\1\0", 14), std::string(65540, 'x'))
             .find("is not a tracer of this version") != std::string::npos);
+  CHECK(refused(std::string("rose 2 ok\n\0\0\0\0nothing\n", 22), "").find("is not a tracer of this version") !=
+        std::string::npos);
   CHECK(refused("rose 2 ", std::string(65536, 'x')).find("is not a tracer") != std::string::npos);
 }
 
