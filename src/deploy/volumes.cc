@@ -227,6 +227,26 @@ Result<Volume> Volume::make(const OpenFolder& at, const std::string& id, const s
   return made;
 }
 
+std::vector<Volume> Volume::others_in() const {
+  std::vector<Volume> found;
+  const auto all = mounts();
+  const auto number = mount_number(mount_.get());
+  const auto own = number ? all.find(*number) : all.end();
+  if (own == all.end()) return found;
+  for (const auto& [other, line] : all) {
+    if (line.type != "tmpfs" || line.source == own->second.source) continue;
+    if (line.point != own->second.point && !line.point.starts_with(own->second.point + "/")) continue;
+    // Of several mounts on one folder, only the last one can be reached.
+    Fd fd = open_folder(line.point);
+    if (!fd || mount_number(fd.get()) != other) continue;
+    Volume volume;
+    volume.folder_ = line.point;
+    volume.mount_ = std::move(fd);
+    found.push_back(std::move(volume));
+  }
+  return found;
+}
+
 OpenFolder Volume::release() {
   Fd top(::openat(mount_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   mount_.reset();

@@ -243,10 +243,28 @@ Result<bool> Limits::tighten(Node& node) {
   return false;
 }
 
+// What `setup` has mounted in these volumes would stay writable, and hides their files.
+void Limits::add_others(std::size_t f, std::vector<const deploy::Volume*>& volumes) {
+  std::vector<std::unique_ptr<deploy::Volume>> others;
+  for (const deploy::Volume* volume : volumes)
+    for (deploy::Volume& other : volume->others_in()) {
+      const auto held = [&](const auto& of) {
+        return std::any_of(of.begin(), of.end(), [&](const auto& one) { return one->folder() == other.folder(); });
+      };
+      if (held(others) || std::any_of(others_.begin(), others_.end(), [&](const auto& of) { return held(of.second); }))
+        continue;
+      others.push_back(std::make_unique<deploy::Volume>(std::move(other)));
+    }
+  for (const auto& other : others) volumes.push_back(other.get());
+  others_[f] = std::move(others);
+}
+
 // Call with the fault's mutex.
 Result<void> Limits::fill(std::size_t f, const Node& node) {
   InForce& limit = *faults_[f];
-  const auto volumes = deployment_->volumes(node.index, plan_.schedule.faults[f].resource.folder);
+  const std::lock_guard lock(full_mutex_);
+  auto volumes = deployment_->volumes(node.index, plan_.schedule.faults[f].resource.folder);
+  add_others(f, volumes);
   limit.devices.clear();
   for (const deploy::Volume* volume : volumes) {
     ROSE_TRY(const dev_t device, volume->device());
@@ -256,7 +274,6 @@ Result<void> Limits::fill(std::size_t f, const Node& node) {
   limit.met_before = met(f);
   limit.bytes = 0;
   limit.count = volumes.size();
-  const std::lock_guard lock(full_mutex_);
   for (const deploy::Volume* volume : volumes) {
     Full& full = full_[volume];
     const bool first = full.by.empty();
@@ -275,11 +292,15 @@ Result<void> Limits::fill(std::size_t f, const Node& node) {
 Result<void> Limits::make_room(std::size_t f, const Node& node) {
   const std::lock_guard lock(full_mutex_);
   Result<void> done;
-  for (const deploy::Volume* volume : deployment_->volumes(node.index, plan_.schedule.faults[f].resource.folder)) {
+  auto volumes = deployment_->volumes(node.index, plan_.schedule.faults[f].resource.folder);
+  for (const auto& other : others_[f]) volumes.push_back(other.get());
+  for (const deploy::Volume* volume : volumes) {
     const auto full = full_.find(volume);
     if (full == full_.end() || full->second.by.erase(f) == 0 || !full->second.by.empty()) continue;
     if (auto resized = volume->resize(full->second.bytes); !resized && done) done = std::move(resized);
   }
+  for (const auto& other : others_[f]) full_.erase(other.get());
+  others_.erase(f);
   return done;
 }
 

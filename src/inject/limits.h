@@ -56,6 +56,7 @@ class Limits {
   struct InForce;
   Result<void> set(Node& node, schedule::FaultKind kind, bool again = false);
   Result<void> set_controller(Node& node, schedule::FaultKind kind);
+  void add_others(std::size_t fault, std::vector<const deploy::Volume*>& volumes);
   Result<void> fill(std::size_t fault, const Node& node);
   Result<void> make_room(std::size_t fault, const Node& node);
   Result<bool> tighten(Node& node);
@@ -75,6 +76,8 @@ class Limits {
   };
   std::mutex full_mutex_;
   std::map<const deploy::Volume*, Full> full_;  // several nodes may share a volume
+  // By fault: what others have mounted in its volumes, while it is in effect. It belongs to its first fault alone.
+  std::map<std::size_t, std::vector<std::unique_ptr<deploy::Volume>>> others_;
   SlowDisks slow_;
 };
 

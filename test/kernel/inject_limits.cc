@@ -1,5 +1,9 @@
 // Real limits of resources. The node has the limit, no other process has it, and it is removed at the end.
 #include <signal.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "inject_limits.h"
 
@@ -211,6 +215,39 @@ TEST_CASE("disk-full: nobody can write any more, not even root, and files are ke
     CHECK(rig.read("n1" + (inside.empty() ? "" : "/" + inside) + "/after") == std::string(1 << 16, 'x'));
     CHECK(rig.out(0) == "up\n");
   }
+}
+
+TEST_CASE("disk-full: what somebody else has mounted in the folder is full, too, and then has its size again",
+          "[disks]") {
+  constexpr unsigned long kSize = 64UL << 20;
+  Rig rig;
+  rig.add({"print", "up", "gate", "../never"});
+  rig.add({"print", "up", "gate", "../never"});
+  rig.prepare(
+      "[[fault]]\nid = \"full\"\nkind = \"disk-full\"\nnode = \"n1\"\n"
+      "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
+  const std::string own = rig.path("n1") + "/own";
+  REQUIRE(::mkdir(own.c_str(), 0755) == 0);
+  REQUIRE(::mount("somebody", own.c_str(), "tmpfs", 0, "size=64m") == 0);
+  const struct Unmount {
+    std::string at;
+    ~Unmount() { ::umount2(at.c_str(), MNT_DETACH); }
+  } unmount{own};
+  const auto room = [&] {
+    struct statvfs status{};
+    REQUIRE(::statvfs(own.c_str(), &status) == 0);
+    return std::pair(status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize);
+  };
+  CHECK(room().first == kSize);
+  for (const std::size_t node : {0, 1}) rig.wait_printed("up", node);  // later output would not fit on the full disk
+  rig.begin();
+  // An empty one keeps a page, because the size 0 means no limit.
+  REQUIRE(eventually([&] { return room().second <= static_cast<unsigned long>(::getpagesize()); }));
+  REQUIRE(rig.deployment->signal(1, deploy::Scope::main, SIGKILL));
+  REQUIRE(eventually([&] { return room().first == kSize; }));
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.ended_ns);
 }
 
 TEST_CASE("a limit has the stack of the thread that met it", "[limits]") {
