@@ -465,6 +465,23 @@ TEST_CASE("if the only node misses a peer outside the deployment, its calls to t
   CHECK(closed[0].error == ECONNRESET);
 }
 
+TEST_CASE("a node that writes again after it was missed stood still until then at most", "[logs]") {
+  const auto length = [](const std::string& after) {
+    const std::string start =
+        "2026-01-02 03:04:01 INFO starting\n2026-01-02 03:04:02 INFO opened the store\n"
+        "2026-01-02 03:04:03 INFO listening on port 7000\n";
+    const Hinted both(
+        {start +
+             "2026-01-02 03:04:05.500 WARN no heartbeat from n2 for 700 ms\n2026-01-02 03:04:09 INFO round 9 is done\n",
+         start + "2026-01-02 03:04:04 INFO the first client\n" + after},
+        {});
+    const Hint* stop = both.find(Hint::Kind::stop, "n2");
+    REQUIRE(stop != nullptr);
+    return (stop->until_ns == kNoTime ? stop->took_ns : stop->until_ns - stop->ts_ns) / 1'000'000;
+  };
+  CHECK(length("2026-01-02 03:04:06.250 INFO joining again\n") == 2250);  // since its message before
+}
+
 TEST_CASE("a node that reports the lost connection as well has not ended", "[logs]") {
   const auto ended = [](const std::string& of_peer) {
     const std::string start =

@@ -69,6 +69,24 @@ std::size_t missed_together(const Findings& found, const Hint& silence) {
   return std::max<std::size_t>(all.size(), 1);
 }
 
+// If the node writes a message after others missed it, it had not stood still for longer than that: the pause began at
+// its message before, or kNoticedWithin before it was missed if that is later.
+void bound_pause(const Findings& found, const std::string& name, Hint& stop) {
+  const NodeLog* log = found.log_of(name);
+  if (log == nullptr || !is_timed(*log) || stop.ts_ns == kNoTime) return;
+  const auto next = std::upper_bound(log->messages.begin(), log->messages.end(), stop.ts_ns,
+                                     [](std::int64_t ts, const Message& message) { return ts < message.ts_ns; });
+  if (next == log->messages.begin() || next == log->messages.end()) return;
+  const std::int64_t since = std::max((next - 1)->ts_ns, stop.ts_ns - kNoticedWithin);
+  if (next->ts_ns - since < kLeastSilentTime || next->ts_ns - since > kAssumedPause) return;
+  stop.took_ns = 0;
+  stop.ts_ns = since;
+  if ((next - 1)->ts_ns < since) stop.since_ns = (next - 1)->ts_ns;
+  stop.until_ns = next->ts_ns;
+  stop.words +=
+      fmt::format(", until it writes again {} later", format_duration((next->ts_ns - since) / 1'000'000 * 1'000'000));
+}
+
 // Adds a pause of a node that misses most of the other nodes at once, because that node was probably partitioned or
 // paused itself.
 void add_isolated(Findings& found) {
@@ -143,6 +161,7 @@ void find_missed_ends(Findings& found) {
       stop.took_ns = kAssumedPause;
       stop.missed = true;
       stop.words += fmt::format("; {} may have stood still", name);
+      bound_pause(found, name, stop);
     }
     Hint& hint = found.add(Hint::Kind::end, silence.log, message,
                            (unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut) * silence.weight /
