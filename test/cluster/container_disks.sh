@@ -231,7 +231,7 @@ UNTIL=began expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
 says err 'needs a disk at /memory of node db, but this folder is held in memory'
 sed 's|"/shared"|"/user/inner"|' shared.toml > refused.toml
 UNTIL=began expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
-says err 'but /user is a folder of this machine'
+says err 'but it is a part of /user, a folder of this machine'
 { cat slow.toml; sed '1d; s|"full"|"more"|; s|"db"|"side"|; s|^kind.*|kind = "disk-full"|' shared.toml; } > refused.toml
 UNTIL=began expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
 says err 'volume shared at /shared: a disk that gets full cannot also lose power or be slow'
