@@ -68,7 +68,7 @@ Result<RunStore> RunStore::open(const std::optional<fs::path>& report, bool keep
     std::error_code error;
     store.report_ = fs::absolute(*report);
     store.folder_ = *store.report_ / "runs";
-    ROSE_CHECK(check_way(*store.report_, config));
+    ROSE_CHECK(check_way(store.folder_, config));  // before anything is created in a folder of another user
     fs::create_directories(store.folder_, error);
     if (!error) fs::create_directories(*store.report_ / kTraces, error);
     if (error)

@@ -399,6 +399,9 @@ mkdir -m 755 theirs
 chown nobody theirs
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
 says err 'may replace entries of .*theirs'
+expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs
+says err 'may replace entries of .*theirs'
+[ -z "$(ls -A theirs)" ] || fail "something was created in a folder of another user: $(ls -A theirs)"
 
 # --- a user other than the node's has prepared the report folder, or a folder on the path to it
 mkdir -m 1777 public
