@@ -52,12 +52,14 @@ std::vector<Contact> unanswered(std::vector<Contact> begun, const std::vector<Co
     const std::int64_t ts = attempt.event->ts_ns;
     bool& accepted = accepted_before[{attempt.from, attempt.to, attempt.port}];
     accepted = accepted || answered[i];
-    const auto service = services.find({attempt.to, attempt.port});
+    const auto service = services.listening.find({attempt.to, attempt.port});
     const auto accepts_since = first_accept.find(attempt.to);
-    const bool listens = service != services.end() && service->second < ts && accepts_since != first_accept.end() &&
-                         accepts_since->second < ts;
+    const bool listens = service != services.listening.end() && service->second < ts &&
+                         accepts_since != first_accept.end() && accepts_since->second < ts;
     const auto healed = last_accept.find(std::minmax(attempt.from, attempt.to));
     if (answered[i] || !(accepted || listens) || healed == last_accept.end() || healed->second <= ts) continue;
+    if (const auto last = services.last_seen.find(attempt.to); last == services.last_seen.end() || last->second <= ts)
+      continue;
     begun[i].unseen = true;
     begun[i].plain = kLikelyPartition;
     lost.push_back(begun[i]);

@@ -64,8 +64,11 @@ std::vector<Contact> contacts(const Given& given) {
       const bool reached = event.type == EventType::sys && event.result >= 0 && reaching.contains(event.syscall);
       if (event.type == EventType::sys && event.syscall == listen && event.result >= 0 && event.peer != 0)
         if (const int node = given.nodes.network_of(given.nodes.of(s, event)); node >= 0)
-          services.try_emplace({node, parse_endpoint(source.str(event.peer)).port}, event.ts_ns);
+          services.listening.try_emplace({node, parse_endpoint(source.str(event.peer)).port}, event.ts_ns);
       const bool begins = event.type == EventType::sys && event.syscall == connect && event.result == -EINPROGRESS;
+      if (reached || begins)
+        if (const int node = given.nodes.network_of(given.nodes.of(s, event)); node >= 0)
+          services.last_seen[node] = std::max(services.last_seen[node], event.ts_ns);
       if ((!failed && !reached && !begins) || event.peer == 0 || event.peer >= peer_of.size() || event.syscall < 0)
         continue;
       Contact contact{&event, -1, -1, 0, false, 0, false};
@@ -102,7 +105,10 @@ std::vector<Contact> contacts(const Given& given) {
     }
   }
   std::erase_if(found, [](const Contact& contact) { return contact.event == nullptr; });
-  for (const Contact& contact : unanswered(std::move(begun), found, services)) found.push_back(contact);
+  // If a tracer lost events, they may be the accepts.
+  const auto& traces = given.inputs.traces;
+  if (std::none_of(traces.begin(), traces.end(), [](const trace::Trace& trace) { return trace.meta.lost > 0; }))
+    for (const Contact& contact : unanswered(std::move(begun), found, services)) found.push_back(contact);
   std::stable_sort(found.begin(), found.end(),
                    [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
   return found;

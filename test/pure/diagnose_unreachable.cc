@@ -134,6 +134,18 @@ TEST_CASE("unreachable: connects in progress that the other node never accepts a
   other.result = 6;
   connects(first, -1, 2, 1, 2);
   CHECK(cuts(plan_of(config, first)).size() == 1);
+  // The tracer lost events, perhaps the accepts.
+  Dump lossy;
+  connects(lossy, 4, 6, 1, 2);
+  lossy.meta().lost = 3;
+  CHECK(cuts(plan_of(config, lossy)).empty());
+  // The dump of n2 ended before; n1 accepts n2 later.
+  Dump ended_before;
+  connects(ended_before, 4, 20, 1, 2);
+  trace::Event& later = ended_before.scf(12, "n1", "accept4", 0, {}, "10.77.0.2:42000");
+  later.type = trace::EventType::sys;
+  later.result = 7;
+  CHECK(cuts(plan_of(config, ended_before)).empty());
   // The service accepts nobody any more: its thread for connections may have ended.
   Dump for_good;
   connects(for_good, 4, 20, 1, 2);
