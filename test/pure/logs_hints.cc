@@ -482,6 +482,24 @@ TEST_CASE("a node that writes again after it was missed stood still until then a
   CHECK(length("2026-01-02 03:04:06.250 INFO joining again\n") == 2250);  // since its message before
 }
 
+TEST_CASE("a node that goes on without a start after it was missed has not ended", "[logs]") {
+  const std::string start =
+      "2026-01-02 03:04:01 INFO starting\n2026-01-02 03:04:02 INFO opened the store\n"
+      "2026-01-02 03:04:03 INFO listening on port 7000\n";
+  const auto ended = [&](const std::string& after, const std::string& usual) {
+    const Hinted both({start + "2026-01-02 03:04:05.500 WARN no heartbeat from n2 for 700 ms\n"
+                               "2026-01-02 03:04:09 INFO round 9 is done\n",
+                       start + "2026-01-02 03:04:04 INFO the first client\n" + after},
+                      {start, usual});
+    return both.find(Hint::Kind::end, "n2") != nullptr;
+  };
+  const std::string again = "2026-01-02 03:04:06.250 INFO joining again\n";
+  CHECK_FALSE(ended(again, start));
+  CHECK(ended("2026-01-02 03:04:06.100 INFO starting\n" + again, start));
+  CHECK(ended("2026-01-02 03:04:05.600 INFO joining again\n", start));  // perhaps before, by n1's clock
+  CHECK(ended(again, "2026-01-02 03:04:01 INFO version 7\n" + start));  // the log does not begin with the start
+}
+
 TEST_CASE("a node that reports the lost connection as well has not ended", "[logs]") {
   const auto ended = [](const std::string& of_peer) {
     const std::string start =

@@ -44,6 +44,24 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
          all[all.size() - 2].ts_ns > ts + kNoticedTogether;
 }
 
+// True if the node's log begins with the program's start, which the run without faults shows, and goes on after `ts`
+// without another start. A process that ended at `ts` writes nothing more, and the next one would begin in the same
+// way.
+bool goes_on_without_start(const Findings& found, const std::string& name, std::int64_t ts) {
+  constexpr std::int64_t kClocksApart = kSecond / 2;  // of synchronised hosts, with a margin
+  const NodeLog* log = found.log_of(name);
+  if (log == nullptr || ts == kNoTime || !is_timed(*log) || log->messages.size() <= kExcerpt) return false;
+  const auto number = static_cast<std::size_t>(log - found.failure.nodes.data());
+  const NodeLog* normal = found.normal_log(number);
+  if (normal == nullptr || normal->messages.empty() || normal->messages.front().kind != log->messages.front().kind)
+    return false;
+  const auto after = [&](const Message& message) { return message.ts_ns > ts + kClocksApart; };
+  const auto next = std::find_if(log->messages.begin(), log->messages.end(), after);
+  return next != log->messages.begin() && next != log->messages.end() &&
+         std::none_of(next, log->messages.end(),
+                      [&](const Message& message) { return message.kind == log->messages.front().kind; });
+}
+
 // True if the missing node itself reports a lost connection at that time or right after it. A process that ended can
 // report nothing: the network, or a device in it, has broken the connection, and both sides notice that. The last
 // messages of a process that ends for another reason come before its peers miss it.
@@ -163,6 +181,7 @@ void find_missed_ends(Findings& found) {
       stop.words += fmt::format("; {} may have stood still", name);
       bound_pause(found, name, stop);
     }
+    if (goes_on_without_start(found, name, silence.ts_ns)) continue;
     Hint& hint = found.add(Hint::Kind::end, silence.log, message,
                            (unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut) * silence.weight /
                                static_cast<double>(missed_together(found, silence)));
