@@ -3,6 +3,7 @@
 // handler that catches an exception.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "explain/explain.h"
 #include "explain/function_names.h"
@@ -33,9 +34,40 @@ std::string entered_next(const Run& run, const Kinds& kinds, std::int32_t tid, s
   return {};
 }
 
+// True if goroutines made the call: a thread runs one after the other, so what the thread does next may be done by
+// another goroutine, even by one with the same functions.
+bool of_goroutine(const schedule::Stack& stack) {
+  return std::any_of(stack.frames.begin(), stack.frames.end(),
+                     [](const schedule::Frame& frame) { return frame.file.ends_with(".go"); });
+}
+
+// The functions that correct runs enter after the moment of the fault.
+std::set<std::string> usual_after(const Input& input) {
+  std::set<std::string> usual;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::sound) continue;
+    for (const Step& step : run.steps)
+      if (step.ts_ns > run.cut_ns && input.kinds[step.kind].what == StepKind::function)
+        usual.insert(key_of(input.kinds[step.kind].function));
+  }
+  return usual;
+}
+
+// For a goroutine: the first function that its process enters after the failed call, and correct runs do not.
+std::string entered_newly(const Run& run, const Kinds& kinds, std::int32_t pid, std::int64_t at_ns,
+                          const std::set<std::string>& usual) {
+  for (const Step& step : run.steps) {
+    const Kind& kind = kinds[step.kind];
+    if (step.pid != pid || step.ts_ns <= at_ns || kind.what != StepKind::function) continue;
+    if (!usual.contains(key_of(kind.function))) return kind.function;
+  }
+  return {};
+}
+
 }  // namespace
 
 std::vector<Aftermath> aftermaths_of(const Input& input) {
+  const std::set<std::string> usual = usual_after(input);
   std::map<std::pair<std::string, std::string>, std::pair<Aftermath, std::size_t>> seen;  // by fault and function
   std::size_t failing = 0;
   for (const Run& run : input.runs) {
@@ -50,8 +82,10 @@ std::vector<Aftermath> aftermaths_of(const Input& input) {
       if (planned->kind != schedule::FaultKind::syscall && !limit) continue;
       for (const schedule::Stack& stack : fault->stacks) {
         const std::int32_t tid = stack.tid != 0 ? stack.tid : fault->tid;
+        const std::int64_t at_ns = run.zero_ns + (limit ? stack.ns : fault->fired_ns);
         Aftermath one{stack.node.empty() ? fault->node : stack.node, functions_of(stack),
-                      entered_next(run, input.kinds, tid, run.zero_ns + (limit ? stack.ns : fault->fired_ns))};
+                      of_goroutine(stack) && fault->pid != 0 ? entered_newly(run, input.kinds, fault->pid, at_ns, usual)
+                                                             : entered_next(run, input.kinds, tid, at_ns)};
         if (one.stack.empty() || one.entered.empty()) continue;
         auto& known = seen[{fault->id, one.entered}];
         ++known.second;

@@ -1172,6 +1172,26 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   CHECK(of("sync") < of("wait_for"));
 }
 
+TEST_CASE("what a thread does after a goroutine's failed call may be done by another goroutine", "[explain]") {
+  const auto entered_after = [](const std::string& file, bool retries) {
+    Case one;
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i)
+                            .stack({frame("main.exchange", file, 30), frame("main.transfer", file, 60)})
+                            .enters(103, "main.give")
+                            .enters(104, "main.take", 2);
+      if (retries) run.enters(140, "main.newID", 2);
+      one.add(Group::failing, run.prints(900, 4, "twice"));
+      one.add(Group::sound, sound(2 * i + 1).enters(103, "main.give").enters(104, "main.take", 2));
+    }
+    const std::vector<explain::Aftermath> found = explain::aftermaths_of(one.input);
+    return found.empty() ? std::string() : found.front().entered;
+  };
+  CHECK(entered_after("pool.c", true) == "main.give");
+  CHECK(entered_after("pool.go", true) == "main.newID");  // whichever thread runs the goroutine by then
+  CHECK(entered_after("pool.go", false).empty());
+}
+
 TEST_CASE("the function that goes on after a failed call ranks before those that passed the error on", "[explain]") {
   const std::vector<schedule::Frame> frames{frame("write", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
                                             frame("persist", "ids.c", 30), frame("reserve", "ids.c", 60),
