@@ -106,8 +106,8 @@ std::vector<Contact> contacts(const Given& given) {
   }
   std::erase_if(found, [](const Contact& contact) { return contact.event == nullptr; });
   // If a tracer lost events, they may be the accepts.
-  const auto& traces = given.inputs.traces;
-  if (std::none_of(traces.begin(), traces.end(), [](const trace::Trace& trace) { return trace.meta.lost > 0; }))
+  const std::vector<Source>& sources = given.inputs.sources;
+  if (std::none_of(sources.begin(), sources.end(), [](const Source& source) { return source.meta.lost > 0; }))
     for (const Contact& contact : unanswered(std::move(begun), found, services)) found.push_back(contact);
   std::stable_sort(found.begin(), found.end(),
                    [](const Contact& a, const Contact& b) { return a.event->ts_ns < b.event->ts_ns; });
