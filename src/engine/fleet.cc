@@ -153,13 +153,14 @@ Result<Done> Fleet::wait() {
 std::optional<Done> Fleet::checked(Arrived arrived) {
   const Result<void> readable = arrived.check ? arrived.check() : Result<void>();
   const std::lock_guard lock(mutex_);
-  int& unusable = unusable_[static_cast<std::size_t>(arrived.place)];
+  Unusable& unusable = unusable_[static_cast<std::size_t>(arrived.place)];
   if (readable) {
-    unusable = 0;
+    unusable.count = 0;
     losses_.erase(arrived.done.id);
     return std::move(arrived.done);
   }
-  ++unusable;
+  ++unusable.count;
+  unusable.why = readable.error().message;
   const std::string what = fmt::format("{}: {}", arrived.who, readable.error().message);
   if (++losses_[arrived.done.id] >= kMostLosses) {
     log::warning("{}: its run was lost {} times and is abandoned", what, kMostLosses);
@@ -230,9 +231,9 @@ void Fleet::drive() {
           lose(*worker, fmt::format("sent nothing for {}", format_duration(options_.silence_ns)), 1, true);
         else if (worker->job && options_.run_limit_ns > 0 && now - worker->job_since_ns > options_.run_limit_ns)
           lose(*worker, fmt::format("did not end its run within {}", format_duration(options_.run_limit_ns)), 1, true);
-        if (worker->up() && only_unusable(*worker)) {
+        if (const std::string why = worker->up() ? only_unusable(*worker) : ""; !why.empty()) {
           worker->failures = kMostFailures;
-          lose(*worker, fmt::format("sent {} runs in succession that could not be used", kMostFailures), 0);
+          lose(*worker, why, 0);
         }
       }
       give_jobs();
@@ -268,11 +269,14 @@ void Fleet::drive() {
   }
 }
 
-// Forgets the count, because the worker is given up.
-bool Fleet::only_unusable(const Worker& worker) {
+// Why the worker is given up; "" if it is not. Forgets the count.
+std::string Fleet::only_unusable(const Worker& worker) {
   const std::lock_guard lock(mutex_);
-  int& unusable = unusable_[static_cast<std::size_t>(worker.place)];
-  return unusable >= kMostFailures && (unusable = 0, true);
+  Unusable& unusable = unusable_[static_cast<std::size_t>(worker.place)];
+  if (unusable.count < kMostFailures) return {};
+  unusable.count = 0;
+  return fmt::format("could not be used for {} runs in succession, the last time because: {}", kMostFailures,
+                     unusable.why);
 }
 
 void Fleet::start(Worker& worker) {
@@ -411,6 +415,12 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
         };
         error = {kind_named(text("kind")), text("message"), text("hint")};
       }
+      // What is wrong with the schedule or the configuration is wrong everywhere. Otherwise only this worker's machine
+      // may lack something, so another worker makes the run.
+      if (error.kind != ErrorKind::usage && error.kind != ErrorKind::input)
+        arrived.check = [error]() -> Result<void> {
+          return fail(error.kind, fmt::format("cannot make a run: {}", error.message), error.hint);
+        };
       done.open = [error](const std::filesystem::path&) -> Result<replay::Run> { return Unexpected(Error(error)); };
     } else {
       const auto made = std::make_shared<Message>(std::move(message));

@@ -64,7 +64,7 @@ class Fleet final : public Crew {
   [[nodiscard]] std::optional<Done> checked(Arrived arrived);
 
   void drive();
-  [[nodiscard]] bool only_unusable(const Worker& worker);
+  [[nodiscard]] std::string only_unusable(const Worker& worker);
   void start(Worker& worker);
   void talk(Worker& worker);
   [[nodiscard]] Result<void> hear(Worker& worker, Message message);
@@ -91,7 +91,11 @@ class Fleet final : public Crew {
   std::map<int, Job> under_way_;  // jobs that a worker is making, by id
   std::deque<Arrived> done_;
   std::map<int, int> losses_;  // how often a job's worker was lost, or sent unusable data
-  std::vector<int> unusable_;  // by place: how many runs in succession could not be used
+  struct Unusable {
+    int count = 0;    // of runs in succession
+    std::string why;  // of the last one
+  };
+  std::vector<Unusable> unusable_;  // by place
   std::optional<Error> error_;
   bool stop_ = false;
 

@@ -12,8 +12,9 @@ using namespace rose::engine;
 
 namespace {
 
-// A worker that says hello and is ready. Then it answers each run with "made" and no record (`unusable`), or sends
-// signs of life only (`stuck`). `mute` sends nothing and ignores the end of its input.
+// A worker that says hello and is ready. Then it answers each run with "made" and no record (`unusable`), with an error
+// of a kind (`environment`, `input`), or with signs of life only (`stuck`). `mute` sends nothing and ignores the end of
+// its input.
 constexpr const char* kWorker = R"(#!/usr/bin/env python3
 import hashlib, json, struct, sys, time
 def say(header):
@@ -31,6 +32,8 @@ while head := sys.stdin.buffer.read(12):
     if message["type"] == "hello": say({"type": "hello", "protocol": message["protocol"], "rose": message["rose"]})
     if message["type"] == "begin": say({"type": "lacks", "digests": []}), say({"type": "ready", "others": []})
     if message["type"] == "run" and sys.argv[1] == "unusable": say({"type": "made", "id": message["id"]})
+    if message["type"] == "run" and sys.argv[1] in ("environment", "input"):
+        say({"type": "failed", "id": message["id"], "error": {"kind": sys.argv[1], "message": "no room", "hint": ""}})
     if message["type"] == "run" and sys.argv[1] == "stuck":
         while True:
             say({"type": "alive"})
@@ -79,7 +82,22 @@ TEST_CASE("fleet: a worker that sends only unusable runs is not asked again") {
   REQUIRE_FALSE(done);
   const std::string last = done.error().message;
   CHECK(last.find("no worker is left") != std::string::npos);
-  CHECK(last.find("6 runs in succession that could not be used") != std::string::npos);
+  CHECK(last.find("not be used for 6 runs in succession, the last time because: the worker did not send a run") !=
+        std::string::npos);
+}
+
+TEST_CASE("fleet: a run that a worker's machine cannot make is made by another worker") {
+  Rig rig("environment");
+  rig.plan(3);
+  Result<Done> done = rig.fleet->wait();
+  if (done) done = rig.fleet->wait();
+  REQUIRE_FALSE(done);
+  CHECK(done.error().kind == ErrorKind::environment);
+  CHECK(done.error().message.find("the last time because: cannot make a run: no room") != std::string::npos);
+
+  Rig wrong("input");
+  wrong.plan(1);
+  CHECK(reason(wrong.fleet->wait()) == "no room");
 }
 
 TEST_CASE("fleet: the end does not wait long for a worker that has never answered") {
