@@ -86,7 +86,7 @@ TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the o
   rose.ask(SIGTERM);
   rose.ask(SIGTERM);
   rose.ask(SIGINT);
-  REQUIRE(rose.prints("once more"));
+  REQUIRE(rose.prints("still cleaning up"));
   rose.ask(SIGINT);
   CHECK(rose.end() == 4);
   CHECK(rose.text().find("'rose heal' undoes what is left") != std::string::npos);
