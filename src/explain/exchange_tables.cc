@@ -12,7 +12,7 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestCounted = 4;  // runs least number of runs of each side
+constexpr std::size_t kFewestCounted = 4;  // least number of runs of each side
 constexpr std::size_t kMostTables = 40;
 constexpr double kFarApartByChance = 0.25;  // the probability that random variation makes such a gap, as in order.cc
 constexpr std::uint64_t kLeastApart = 3;    // messages
