@@ -17,7 +17,7 @@ struct StepOptions {
   std::vector<std::string> command;
 };
 
-// Returns its exit status as a shell would.
+// Runs the command and waits for its end. Returns its exit status, or 128 + the signal that ended it, as a shell does.
 Result<int> run_to_end(const std::vector<std::string>& command) {
   ROSE_TRY(HeldChild child, HeldChild::fork_held(command, HeldChild::Kind::shares_terminal));
   ROSE_CHECK(child.release());

@@ -517,8 +517,9 @@ Command trace_command() {
           "--unit, --container and --cgroup select a cgroup by its path: tracing continues when the unit or container "
           "is restarted, and they may be given before it runs. --pid follows a process and its descendants. All "
           "targets without a name form one node, which has the name of the host.\n\n"
-          "With -c, no production system is needed: it starts the deployment and its workload, traces every node, runs "
-          "the incident in parallel to the workload, runs the oracle at the end, and always writes the dump.\n\n"
+          "With -c, no production system is needed: the command starts the deployment and its workload, traces every "
+          "node, runs the incident in parallel to the workload, runs the oracle at the end, and always writes the "
+          "dump.\n\n"
           "Tracing running processes does not need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. Once "
           "attached, it drops the capabilities that it no longer needs.",
       .examples = {"rose trace --unit my-database -o dump.bin",

@@ -110,8 +110,8 @@ Result<void> Cluster::make() {
   return {};
 }
 
-// Commands and nodes see the names of the run in a mount namespace of their own. The run's folder is a shared mount, so
-// that a mount in it is visible in all namespaces, whether a command makes it for a node or rose makes it for both.
+// Commands and nodes see the names of the run in a mount namespace of their own. The run's folder is a shared mount.
+// Therefore a mount in it is visible in all namespaces, also if a command (such as `setup`) makes it for a node.
 Result<void> Cluster::share_run_folder() {
   // Attached nodes are outside that namespace, but mounts that an incident makes must reach them, so the folder is not
   // shared then.

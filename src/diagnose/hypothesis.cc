@@ -302,8 +302,8 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
           fmt::format("{}{} ({})", rival.would_have_shown.empty() ? "" : "; ", traces.shows, known);
       if (rival.test.empty()) rival.test = traces.test;
     }
-    // Report observables of its runs that occur neither in runs of the reported schedule, nor in production, nor in
-    // runs without faults: production would have contained them.
+    // Also report the observables that occur in the rival's runs, but neither in runs of the reported schedule, nor in
+    // production, nor in runs without faults. If the rival had happened, production would have contained them.
     std::vector<std::string> signs;
     for (const std::string& sign : other.tried->brought_back) {
       const bool of_trace = split(sign, ' ').size() == 3 || sign.ends_with(" ended");

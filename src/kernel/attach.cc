@@ -130,7 +130,8 @@ void hold_elsewhere(std::vector<int> descriptors) {
     next = at + 1;
   }
   ::close_range(next, ~0U, 0);
-  // Gives the parent time to close its own copies first.
+  // The original process should close its own copies before this process ends. Otherwise the kernel would detach the
+  // probes in the original process.
   const timespec pause{0, 500'000'000};
   ::nanosleep(&pause, nullptr);
   ::_exit(0);

@@ -56,7 +56,8 @@ class Turns {
     std::vector<Turn> turns;
     int tries = done_.reproduced + done_.missed + done_.inconclusive;
     int sound = done_.sound + done_.sound_hits + done_.sound_unknown;
-    // Assume that the runs under way will succeed.
+    // Assume that each run chosen below will have the wanted verdict: reproduced with the schedule, not reproduced
+    // without faults.
     int reproduced = done_.reproduced, good = done_.sound;
     while (static_cast<int>(turns.size()) < options_.jobs) {
       // If no run so far was conclusive, further runs will not help.

@@ -51,8 +51,8 @@ TOML
   nothing_left "after $name"
   no_containers "after $name"
 }
-# wait_for FILE PATTERN and wait_for_up NODE print shell commands for workloads. These wait for a line in a file, or
-# until the node is up, because in these runs a node is paused for a moment.
+# wait_for FILE PATTERN and wait_for_up NODE print a shell command for a workload. The command waits until a line of the
+# file matches, or until the node is up: the schedule of these runs pauses a node for a moment, so it may be late.
 wait_for_up() { printf 'until rose node status %s | grep " up "; do sleep 0.05; done\n' "$1"; }
 wait_for() { printf 'until grep -q "%s" %s; do sleep 0.05; done\n' "$2" "$1"; }
 # logged FILE PATTERN: checks that the file in the run's folder contains the pattern

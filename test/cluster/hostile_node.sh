@@ -94,7 +94,8 @@ path = "data"'
 reset_roots
 before=$(roots)
 
-# --- a crash with torn writes: before the crash, the node synced a link and has replaced it by a folder (no race)
+# --- a crash with torn writes: before the crash, the node syncs a link and then replaces it by a folder. All of this
+# happens before rose acts, so the attack does not depend on timing.
 if [ -n "$disks" ]; then
   config "[ -e been ] && { echo up; exec sleep 100; }
 touch been; ln -s $work/roots d; sync -f .

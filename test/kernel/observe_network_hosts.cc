@@ -555,7 +555,8 @@ TEST_CASE("connections of one pair that begin and end on two processors at once 
     run.data_size_in = static_cast<__u32>(frame.size());
     return bpf_prog_test_run_opts(program, &run) == 0;
   };
-  // Both use the same pair at the same time, when the pair has had enough packets to be watched.
+  // Two threads, each on its own processor, send packets of the same pair at the same time. So they also race at the
+  // moment when the pair has had enough packets for the tracer to begin watching it.
   std::atomic<std::uint32_t> arrived{0};
   std::atomic<bool> sent{true};
   const auto one = [&](int number) {

@@ -331,7 +331,7 @@ TEST_CASE("unusual command lines give questions or valid TOML") {
     // The program's folder is covered by a mount, so `binary` must refer to the program.
     seen.written = {"/var/lib/kv/x"};
     (void)drafted({seen});
-    // In this case, the process was started by a script.
+    // From here on, the main process is a wrapper, and `program` is the process that does the work.
     seen.program = seen.main;
     (void)drafted({seen});
   }
