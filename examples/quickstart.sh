@@ -71,7 +71,8 @@ FOUND
 
 # The output of the first failure is shown while it is processed, that of the others afterwards.
 echo
-echo "Three failures are processed in parallel. You see the output of the first one while it runs, then that of the others."
+echo "Three failures are processed in parallel."
+echo "You see the output of the first one while it runs, then that of the others."
 failures=(snapshot-enospc crash-double-apply split-lost-writes)
 declare -A running=()
 trap 'for group in "${running[@]}"; do kill -TERM -- "-$group" 2>/dev/null || true; done; wait' EXIT

@@ -69,12 +69,13 @@ std::vector<std::string> parts_of_the_search() {
 std::vector<report::Source> incident_of(const diagnose::Inputs& inputs,
                                         const std::shared_ptr<const diagnose::NodeMap>& nodes) {
   std::vector<report::Source> incident;
-  for (std::size_t i = 0; i < inputs.sources.size(); ++i)
-    incident.emplace_back(inputs.sources[i], inputs.sources[i].observations).node = [nodes,
-                                                                                     i](const trace::Event& event) {
+  for (std::size_t i = 0; i < inputs.sources.size(); ++i) {
+    const evidence::Source& source = inputs.sources[i];
+    incident.emplace_back(source, source.observations).node = [nodes, i](const trace::Event& event) {
       const int node = nodes->of(i, event);
       return node >= 0 ? nodes->name(node) : nodes->dump_name(i, event);
     };
+  }
   return incident;
 }
 

@@ -376,11 +376,7 @@ bool asks_to_end(const schedule::Fault* planned) {
 // enters between the signal and its end, and that no correct run enters. Which function a thread was executing when the
 // signal came does not matter. The first of them decides how the process ends, and the next ones are what it calls.
 void from_requests(const Input& input, std::size_t failing, Evidences& out) {
-  std::set<std::string> usual;
-  for (const Run& run : input.runs)
-    if (run.group == Group::sound)
-      for (const Step& step : run.steps)
-        if (input.kinds[step.kind].what == StepKind::function) usual.insert(key_of(input.kinds[step.kind].function));
+  const std::set<std::string> usual = usual_functions(input, false);
   struct Reacts {
     double share = 0;  // added up over the runs
     std::size_t runs = 0;
@@ -777,6 +773,17 @@ void add_name(const std::string& function, Features& into) {
   const bool makes = last.starts_with('<') || last.starts_with('~');  // "<init>" of Java, "~Lines" of C++
   into[Feature::helper] = makes ? 1 : std::min(1.0, share_of_name(last) / kFullHelper);
   into[Feature::base] = is_base(function) ? 1 : 0;
+}
+
+std::set<std::string> usual_functions(const Input& input, bool after_fault) {
+  std::set<std::string> usual;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::sound) continue;
+    for (const Step& step : run.steps)
+      if ((!after_fault || step.ts_ns > run.cut_ns) && input.kinds[step.kind].what == StepKind::function)
+        usual.insert(key_of(input.kinds[step.kind].function));
+  }
+  return usual;
 }
 
 std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison& comparison) {

@@ -52,6 +52,8 @@ struct Evidence {
 
 // The evidence about every function of the application about which anything is known, by key_of().
 [[nodiscard]] std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison& comparison);
+// The keys of the functions that correct runs enter. `after_fault`: only after the moment of the fault.
+[[nodiscard]] std::set<std::string> usual_functions(const Input& input, bool after_fault);
 
 // Adds the features that follow from the name alone: `helper` and `base`.
 void add_name(const std::string& function, Features& into);

@@ -41,18 +41,6 @@ bool of_goroutine(const schedule::Stack& stack) {
                      [](const schedule::Frame& frame) { return frame.file.ends_with(".go"); });
 }
 
-// The functions that correct runs enter after the moment of the fault.
-std::set<std::string> usual_after(const Input& input) {
-  std::set<std::string> usual;
-  for (const Run& run : input.runs) {
-    if (run.group != Group::sound) continue;
-    for (const Step& step : run.steps)
-      if (step.ts_ns > run.cut_ns && input.kinds[step.kind].what == StepKind::function)
-        usual.insert(key_of(input.kinds[step.kind].function));
-  }
-  return usual;
-}
-
 // For a goroutine: the first function that its process enters after the failed call, and correct runs do not.
 std::string entered_newly(const Run& run, const Kinds& kinds, std::int32_t pid, std::int64_t at_ns,
                           const std::set<std::string>& usual) {
@@ -67,7 +55,7 @@ std::string entered_newly(const Run& run, const Kinds& kinds, std::int32_t pid, 
 }  // namespace
 
 std::vector<Aftermath> aftermaths_of(const Input& input) {
-  const std::set<std::string> usual = usual_after(input);
+  const std::set<std::string> usual = usual_functions(input, true);
   std::map<std::pair<std::string, std::string>, std::pair<Aftermath, std::size_t>> seen;  // by fault and function
   std::size_t failing = 0;
   for (const Run& run : input.runs) {

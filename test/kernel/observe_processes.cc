@@ -1,4 +1,5 @@
-// States of processes, and functions. They must be exact, whoever sends a signal, and however a process was created.
+// States of processes, and functions. They must be exact for every sender of a signal, and however a process was
+// created.
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/resource.h>

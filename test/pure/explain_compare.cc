@@ -1,4 +1,4 @@
-// How the differences between runs are told apart from noise.
+// How differences between runs are distinguished from noise.
 #include <catch2/catch.hpp>
 
 #include <fmt/format.h>
