@@ -13,7 +13,7 @@
 
 #include "explain/messages.h"
 #include "explain/recorded.h"
-#include "logs/line/form.h"
+#include "logs/line/level.h"
 #include "schedule/outcome.h"
 #include "schedule/schedule.h"
 

@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "explain/explain.h"
+
 namespace rose::explain {
 namespace {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "logs/line/header.h"
+#include "logs/line/continuation.h"
 #include "logs/meaning.h"
 
 namespace rose::logs {

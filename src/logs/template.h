@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "logs/line/form.h"
+#include "logs/line/level.h"
 
 namespace rose::logs {
 

@@ -14,14 +14,10 @@
 #include <vector>
 
 #include "base/result.h"
+#include "logs/line/level.h"
 #include "logs/line/times.h"
 
 namespace rose::logs {
-
-enum class Level : std::uint8_t { none, trace, debug, info, notice, warning, error, fatal };
-[[nodiscard]] std::string_view level_name(Level level);  // "warning"; "" for none
-// The level that a word in a log means, such as "WARN", "warning", "WRN" or "W". Level::none if the word is no level.
-[[nodiscard]] Level level_of(std::string_view word);
 
 // Views into the line or into the form's buffers. They are valid until the next line is read.
 struct Parts {

@@ -14,12 +14,4 @@ namespace rose::logs {
 // Unless it is nullptr, `layout` receives a description of the header: "time [thread] level logger - message".
 [[nodiscard]] bool read_header(std::string_view line, Parts& parts, std::string* layout = nullptr);
 
-// For lines without a header. begins_by_itself(): the line begins a message ("panic: ...", "Segmentation fault").
-// looks_like_rest(): the line continues the message before it ("\tat org.x.Y", "Caused by: ...").
-[[nodiscard]] bool begins_by_itself(std::string_view line);
-[[nodiscard]] bool looks_like_rest(std::string_view line);
-// True for a line of a stack trace that names the exception: "java.io.IOException: No space left on device", "Caused
-// by: ...", "OSError: [Errno 28] ...".
-[[nodiscard]] bool names_exception(std::string_view line);
-
 }  // namespace rose::logs

@@ -6,7 +6,7 @@
 
 #include "base/ascii.h"
 #include "logs/line/chars.h"
-#include "logs/line/header.h"
+#include "logs/line/continuation.h"
 
 namespace rose::logs {
 namespace {

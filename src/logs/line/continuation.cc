@@ -1,0 +1,93 @@
+#include "logs/line/continuation.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "base/ascii.h"
+#include "logs/line/chars.h"
+#include "logs/line/tokens.h"
+
+namespace rose::logs {
+namespace {
+
+bool starts_with_any(std::string_view line, std::span<const std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](std::string_view beginning) { return line.starts_with(beginning); });
+}
+
+// True for the name of an exception: "java.io.IOException", "OSError", "kafka.common.errors.TimeoutException",
+// "std::bad_alloc".
+bool exception_name(std::string_view name) {
+  if (name.empty() || name.size() > kLongestName || !(is_alpha(name[0]))) return false;
+  for (const char c : name) {
+    if (!is_alpha(c) && !is_digit(c) && c != '.' && c != '_' && c != '$' && c != ':') return false;
+  }
+  return name.ends_with("Exception") || name.ends_with("Error") || name.ends_with("Throwable") ||
+         name.ends_with("Interrupt") || name.ends_with("Failure") || name.ends_with("Timeout") ||
+         name.ends_with("Exit") || name.ends_with("::bad_alloc");
+}
+
+}  // namespace
+
+bool names_exception(std::string_view line) {
+  while (!line.empty() && blank_char(line.front())) line.remove_prefix(1);
+  if (line.starts_with("Caused by: ") || line.starts_with("Suppressed: ") || line.starts_with("Exception in thread ") ||
+      line.starts_with("Wrapped by: "))
+    return true;
+  const std::size_t end = std::min(line.find(": "), line.size());
+  std::string_view name = line.substr(0, end);
+  if (name.ends_with(':')) name.remove_suffix(1);
+  return exception_name(name);
+}
+
+bool begins_by_itself(std::string_view line) {
+  static constexpr std::array kBeginnings = std::to_array<std::string_view>({"panic: ",
+                                                                             "fatal error: ",
+                                                                             "runtime: ",
+                                                                             "terminate called",
+                                                                             "Segmentation fault",
+                                                                             "Aborted",
+                                                                             "Bus error",
+                                                                             "Killed",
+                                                                             "Illegal instruction",
+                                                                             "*** ",
+                                                                             "double free",
+                                                                             "free(): ",
+                                                                             "malloc(): ",
+                                                                             "corrupted ",
+                                                                             "thread '",
+                                                                             "Exception in thread ",
+                                                                             "Traceback (most recent call last)",
+                                                                             "Fatal Python error",
+                                                                             "Assertion failed",
+                                                                             "SUMMARY: ",
+                                                                             "==",
+                                                                             "OpenJDK ",
+                                                                             "# A fatal error",
+                                                                             "java.lang.OutOfMemoryError",
+                                                                             "Uncaught ",
+                                                                             "unexpected fault address",
+                                                                             "SIGSEGV",
+                                                                             "SIGABRT",
+                                                                             "WARNING: DATA RACE",
+                                                                             "Error: ",
+                                                                             "error: ",
+                                                                             "ERROR: ",
+                                                                             "FATAL: "});
+  if (starts_with_any(line, kBeginnings)) return true;
+  return line.find(": Assertion `") != std::string_view::npos;
+}
+
+bool looks_like_rest(std::string_view line) {
+  if (line.empty()) return true;
+  if (blank_char(line[0])) return true;
+  static constexpr std::array kBeginnings = std::to_array<std::string_view>(
+      {"at ", "Caused by: ", "Suppressed: ", "... ", "}", ")", "]", "goroutine ", "created by ",
+       "Wrapped by: ", "During handling of the above", "The above exception was",
+       "stack backtrace:", "note: ", "[signal ", "File \"", "main.", "runtime.", "exit status"});
+  if (starts_with_any(line, kBeginnings)) return true;
+  return names_exception(line) && !line.starts_with("Exception in thread");
+}
+
+}  // namespace rose::logs
