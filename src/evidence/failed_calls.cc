@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "evidence/call_keys.h"
 #include "evidence/path_search.h"
 #include "evidence/surprise.h"
 #include "kernel/syscalls.h"
@@ -43,72 +44,6 @@ constexpr std::array<std::string_view, 8> kLeftOut = {
     "failures of a node within 2s of its own end",
     "connection errors that a planned stop explains",
     "consequences: calls of processes that were being ended, stopped or frozen",
-};
-
-struct ScfKey {
-  std::int32_t node = 0;
-  std::int16_t syscall = 0;
-  std::int16_t err = 0;
-  std::uint32_t pattern = 0;
-  std::uint32_t peer = 0;
-  bool explained = false;
-  bool foreign = false;
-  bool operator==(const ScfKey&) const = default;
-};
-
-struct ScfHash {
-  std::size_t operator()(const ScfKey& key) const {
-    std::uint64_t h = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.node)) << 32) ^
-                      (static_cast<std::uint64_t>(static_cast<std::uint16_t>(key.syscall)) << 17) ^
-                      (static_cast<std::uint64_t>(static_cast<std::uint16_t>(key.err)) << 1) ^ (key.explained ? 1 : 0) ^
-                      (key.foreign ? std::uint64_t{1} << 63 : 0);
-    h ^= ((static_cast<std::uint64_t>(key.pattern) << 32) | key.peer) * 0x9e3779b97f4a7c15ULL;
-    h ^= h >> 29;
-    return static_cast<std::size_t>(h * 0xbf58476d1ce4e5b9ULL);
-  }
-};
-
-// A kind of successful call: node, call, path pattern; for accept, process and descriptor of the socket instead of a
-// path.
-using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std::int32_t>;
-
-struct SameCallHash {
-  std::size_t operator()(const SameCall& c) const {
-    const auto [node, call, pattern, pid, fd] = c;
-    std::uint64_t h =
-        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(node)) << 32 | pattern) * 0x9e3779b97f4a7c15ULL;
-    h ^= (static_cast<std::uint64_t>(static_cast<std::uint32_t>(pid)) << 32 | static_cast<std::uint32_t>(fd)) +
-         static_cast<std::uint16_t>(call);
-    h ^= h >> 29;
-    return static_cast<std::size_t>(h * 0xbf58476d1ce4e5b9ULL);
-  }
-};
-
-// The key by which equal successful calls are counted. Nothing for calls whose successes dumps do not contain, because
-// these cannot be counted.
-std::optional<SameCall> same_call(int node, const Event& event, std::string_view call, std::uint32_t pattern) {
-  const kernel::SyscallInfo* info = kernel::find_syscall(event.syscall);
-  if (info == nullptr || !info->state_changing || call.starts_with("open"))
-    return std::nullopt;  // only opens that create or truncate are recorded
-  if (call.starts_with("accept")) return SameCall{node, event.syscall, 0, event.pid, event.fd};
-  if (pattern == 0) return std::nullopt;
-  return SameCall{node, event.syscall, pattern, 0, 0};
-}
-
-// Numbers the strings of all dumps, so that equal ones have equal numbers; 0 is "".
-class Interner {
- public:
-  Interner() { id(""); }
-  std::uint32_t id(std::string text) {
-    const auto [it, fresh] = ids_.try_emplace(std::move(text), static_cast<std::uint32_t>(texts_.size()));
-    if (fresh) texts_.push_back(&it->first);
-    return it->second;
-  }
-  [[nodiscard]] const std::string& text(std::uint32_t id) const { return *texts_[id]; }
-
- private:
-  std::unordered_map<std::string, std::uint32_t> ids_;
-  std::vector<const std::string*> texts_;
 };
 
 // False for exit, which never returns, and for the return from a signal handler, whose result is not an error.

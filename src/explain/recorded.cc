@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "explain/explain.h"
+#include "logs/mask.h"
 #include "logs/template.h"
 
 namespace rose::explain {

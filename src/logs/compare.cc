@@ -1,4 +1,5 @@
 #include "logs/compare.h"
+#include "logs/mask.h"
 
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+#include "logs/mask.h"
 #include "logs_support.h"
 
 using namespace rose::logs;

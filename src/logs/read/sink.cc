@@ -1,4 +1,5 @@
 #include "logs/read/sink.h"
+#include "logs/mask.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,0 +1,102 @@
+// The durations that a message states.
+#include <algorithm>
+#include <cmath>
+
+#include "logs/message_reader.h"
+#include "logs/spans.h"
+
+namespace rose::logs {
+namespace {
+
+using knowledge::Says;
+using knowledge::Statement;
+
+// Durations in ns. A disk operation is slow from kLeastSlowDisk on, because even a rotating disk under load is faster.
+// If a message states no duration, the others are used: the threshold at which systems usually warn, and the limit of a
+// watchdog.
+constexpr double kLeastSlowDisk = 100e6;
+constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000, kHungUnstated = 30'000'000'000;
+constexpr double kLongestSpan = 3600e9;  // ns; a longer duration is not that of a pause or an operation
+// Distances in characters.
+constexpr std::size_t kUnitDistance = 28;                     // between a number and its unit
+constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;  // around a number, for words that mark it as a limit
+
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
+}
+
+bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });
+}
+
+}  // namespace
+
+// All durations in the message, in the order of the text.
+std::vector<Stated> MessageReader::spans() const {
+  std::vector<Stated> all;
+  for (std::size_t at = low().find_first_of("0123456789"); at != std::string_view::npos;) {
+    Span span = read_span(low(), at);
+    const std::string_view before = low().substr(at - std::min(at, kBeforeNumber), std::min(at, kBeforeNumber));
+    if (ends_with_any(before, {" for ", " of ", "took ", "lasted "}))
+      if (const Span clock = read_clock_span(low(), at); clock.ns > 0) span = clock;
+    const bool word = at != 0 && (word_char(low()[at - 1]) || low()[at - 1] == '.' || low()[at - 1] == '/');
+    double ns = span.ns;
+    // The unit may be in another place: "pause (ms) 5210", "pause of 11832 > 5000 (milliseconds)", "takes_ms=4217".
+    if (ns == 0 &&
+        (mentions(before, {"(ms)", "_ms=", "millis=", "millis:"}) ||
+         mentions(low().substr(std::min(low().size(), span.end), kUnitDistance), {"(milliseconds)", "(ms)"})))
+      ns = span.number * 1e6;
+    if (!word && ns > 0 && ns < kLongestSpan) {
+      const std::string_view near = before.substr(before.find_last_of("[](),;0123456789") + 1);
+      const std::string_view following = low().substr(std::min(low().size(), span.end), kAfterNumber);
+      // In "exceeded the 100ms timeout for 8.39s", the duration after "for" is the measured one.
+      const bool lasted = near.ends_with(" for ");
+      const bool of_bound =
+          mentions(near, {"limit", "thresh", "expect", "interval", "instead of", "less than", "timeout", "max", "allow",
+                          "within", "more than", "at least", "> ", "every"});
+      all.push_back(
+          {at, ns,
+           (of_bound && !lasted) || begins_with_any(following, {" timeout", " limit", " thresh", " interval"})});
+    }
+    at = low().find_first_of("0123456789", std::max(at + 1, span.end));
+  }
+  return all;
+}
+
+// How long the writer was paused, if the message states it: "local pause of 8123456789ns", "We slept 35000ms instead of
+// 3000ms". 0 if it reports no pause.
+std::int64_t MessageReader::own_pause() const {
+  std::vector<Stated> stated;
+  for (const Statement& statement : statements_) {
+    if (statement.entry->says != Says::stood) continue;
+    if (mentions(low().substr(statement.begin, statement.end - statement.begin),
+                 {" may ", " might ", " can ", " could ", " would "}))
+      continue;
+    if (stated.empty()) stated = spans();
+    // "last active 5m ago" is a pause only if the message also states a limit, and is not about another node.
+    if (mentions(low().substr(statement.begin, statement.end - statement.begin), {" ago"}) &&
+        (names_another_node() || std::ranges::none_of(stated, &Stated::bound)))
+      continue;
+    for (const Stated& span : stated)
+      if (span.at >= statement.begin && !span.bound) return std::llround(span.ns);
+  }
+  if (const Statement* hung = first(Says::hung)) {
+    for (const Stated& span : spans())
+      if (span.at >= hung->begin) return std::llround(span.ns);
+    return kHungUnstated;
+  }
+  return 0;
+}
+
+// The duration of a disk operation that the message reports as slow. 0 if it reports none.
+std::int64_t MessageReader::slow_disk() const {
+  if (!has(Says::slow_disk)) return 0;
+  double longest = 0, bound = 0;
+  for (const Stated& stated : spans())
+    (stated.bound ? bound : longest) = std::max(stated.bound ? bound : longest, stated.ns);
+  if (longest == 0) longest = bound;
+  if (longest == 0) return kSlowDiskUnstated;
+  return longest >= kLeastSlowDisk ? std::llround(longest) : 0;
+}
+
+}  // namespace rose::logs
