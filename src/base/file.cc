@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/folder.h"
 
 namespace rose {
 
@@ -263,17 +264,51 @@ void remove_unfinished(const std::filesystem::path& folder, std::string_view pre
   }
 }
 
+namespace {
+
+constexpr std::size_t kRandom = 6;  // characters that mkdtemp() chooses
+
+// Removes the folders "PREFIX.XXXXXX" of processes that were killed. A folder gets this name only after it was locked,
+// so one without a lock is not in use.
+void remove_abandoned(const std::filesystem::path& base, std::string_view prefix) {
+  std::error_code error;
+  std::vector<std::filesystem::path> all;
+  for (std::filesystem::directory_iterator it(base, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.size() == prefix.size() + 1 + kRandom && name.starts_with(prefix) && name[prefix.size()] == '.')
+      all.push_back(it->path());
+  }
+  for (const std::filesystem::path& path : all) {
+    const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info{};
+    if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+  }
+}
+
+}  // namespace
+
 Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
-  const char* base = std::getenv("TMPDIR");
-  std::string name = fmt::format("{}/{}-XXXXXX", base != nullptr && *base != '\0' ? base : "/tmp", prefix);
-  if (::mkdtemp(name.data()) == nullptr)
-    return fail_errno(ErrorKind::environment, fmt::format("cannot create a folder '{}'", name), errno);
-  return TemporaryFolder(name);
+  const char* given = std::getenv("TMPDIR");
+  const std::filesystem::path base = given != nullptr && *given != '\0' ? given : "/tmp";
+  remove_abandoned(base, prefix);
+  std::string made = (base / fmt::format("{}-XXXXXX", prefix)).string();
+  if (::mkdtemp(made.data()) == nullptr)
+    return fail_errno(ErrorKind::environment, fmt::format("cannot create a folder '{}'", made), errno);
+  Fd lock(::open(made.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::string name = made;
+  name[name.size() - kRandom - 1] = '.';
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
+      ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) != 0) {
+    const int err = errno;
+    ::rmdir(made.c_str());
+    return fail_errno(ErrorKind::environment, fmt::format("cannot lock the folder '{}'", made), err);
+  }
+  return TemporaryFolder(name, std::move(lock));
 }
 
 TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  if (!path_.empty()) remove_tree(path_);
 }
 
 }  // namespace rose

@@ -70,18 +70,22 @@ class AtomicFile {
   std::filesystem::path temporary_;
 };
 
-// A private folder (mode 0700) in $TMPDIR or /tmp. It is removed with its content.
+// A private folder (mode 0700) in $TMPDIR or /tmp. It is removed with its content. If the process was killed, the next
+// process that makes a folder with the same prefix removes it. To show that it is in use, the folder is locked (flock)
+// until this object is destroyed.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make(std::string_view prefix);
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  TemporaryFolder(TemporaryFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
   ~TemporaryFolder();
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
  private:
-  explicit TemporaryFolder(std::filesystem::path path) : path_(std::move(path)) {}
+  TemporaryFolder(std::filesystem::path path, Fd lock) : path_(std::move(path)), lock_(std::move(lock)) {}
   std::filesystem::path path_;
+  Fd lock_;
 };
 
 // On file systems without unnamed files (NFS, 9p, FAT), a killed writer leaves a temporary file. Removes such files in

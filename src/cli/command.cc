@@ -87,6 +87,11 @@ Result<void> check_output(const std::string& option, const std::filesystem::path
   return {};
 }
 
+bool same_output(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(a, ignored) == std::filesystem::weakly_canonical(b, ignored);
+}
+
 Result<trace::Trace> load_trace(const std::filesystem::path& path) {
   ROSE_TRY(const std::string start, [&]() -> Result<std::string> {
     std::FILE* file = std::fopen(path.c_str(), "re");

@@ -53,6 +53,8 @@ void print(std::string_view text);
 
 // Checks that the result can be written to `path`, before the work that produces the result.
 [[nodiscard]] Result<void> check_output(const std::string& option, const std::filesystem::path& path);
+// True if both name the same file, which may not exist yet.
+[[nodiscard]] bool same_output(const std::filesystem::path& a, const std::filesystem::path& b);
 
 // Reads EVENTS.jsonl or a dump, distinguished by the first byte. A damaged dump is an error here.
 [[nodiscard]] Result<trace::Trace> load_trace(const std::filesystem::path& path);

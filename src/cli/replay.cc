@@ -313,6 +313,8 @@ Result<int> run_replay(const ReplayOptions& options, const Common& common) {
   ROSE_CHECK(need_process_ids("replay"));
   if (!options.junit.empty()) ROSE_CHECK(check_output("--junit", options.junit));
   if (!options.tap.empty()) ROSE_CHECK(check_output("--tap", options.tap));
+  if (!options.junit.empty() && !options.tap.empty() && same_output(options.junit, options.tap))
+    return fail(ErrorKind::usage, fmt::format("--junit and --tap both name {}", options.tap), "two different files");
   ROSE_CHECK(cancel::install());
   export_own_name();
   Replaying how{options, common, quarantine, !query.is_single()};

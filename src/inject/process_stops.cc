@@ -195,7 +195,7 @@ void ProcessStops::take_from_outside(std::size_t i, const std::vector<pid_t>& pi
                           .likely = 0,
                           .stopped = plan_.chains[i].data.kind == ROSE_CHAIN_PAUSE,
                           .killed = killed,
-                          .cgroup = deployment_->nodes()[state_.node_of(i)].cgroup};
+                          .listed = [this, i] { return deployment_->processes(state_.node_of(i)); }};
   if (const Met last = last_met_by(i); std::find(pids.begin(), pids.end(), last.pid) != pids.end())
     process.pid = last.pid, process.likely = last.tid;
   stacks_.take_process(i, process, what_happens(plan_, i, ""));

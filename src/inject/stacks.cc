@@ -17,7 +17,6 @@
 #include "base/file.h"
 #include "base/text.h"
 #include "base/units.h"
-#include "deploy/machine/cgroup.h"
 #include "kernel/maps.h"
 #include "kernel/processes.h"
 #include "symbols/interpreters.h"
@@ -320,9 +319,7 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
   if (taken.java.frames.empty() && process.killed) {
     // The process was listed a while ago, and a JVM may have been asked since. The id may now belong to another
     // process, so it is checked.
-    process.stopped =
-        process.stopped || (process.cgroup.empty() ? ::kill(process.pid, SIGSTOP) == 0
-                                                   : deploy::cgroup::signal(process.cgroup, process.pid, SIGSTOP));
+    process.stopped = process.stopped || kernel::signal_listed(process.pid, process.listed, SIGSTOP);
     if (process.stopped && stands_still(process.pid, tid)) {
       take(chain, process.pid, tid, why, true);
       return;

@@ -6,7 +6,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -21,6 +20,7 @@
 #include "inject/programs.h"
 #include "jvm/session.h"
 #include "jvm/stacks.h"
+#include "kernel/processes.h"
 #include "python/session.h"
 #include "schedule/outcome.h"
 #include "symbols/unwind.h"
@@ -67,7 +67,7 @@ class Stacks {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: unknown
     bool stopped = false, killed = false;
-    std::filesystem::path cgroup = {};  // the node's cgroup; empty: unknown
+    kernel::ListProcesses listed = {};  // the node's processes at the time of the call
   };
   void take_process(std::size_t chain, const Process& process, const std::string& why);
   // Takes the stack of a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this

@@ -384,7 +384,7 @@ Result<void> preload_recorder(const RecordingFacts& recording, const fs::path& s
 Result<AloneResult> replay_alone(const RecordingFacts& recording, const std::vector<std::string>& command,
                                  std::optional<std::int64_t> patience_ns, bool output_to_stderr) {
   ROSE_TRY(const Page page, Page::make());
-  ROSE_TRY(const TemporaryFolder scratch, TemporaryFolder::make("rose-replay-"));
+  ROSE_TRY(const TemporaryFolder scratch, TemporaryFolder::make("rose-replay"));
   ::setenv("ROSE_RR_FOLDER", scratch.path().c_str(), 1);
   std::error_code error;
   const fs::path absolute = fs::absolute(recording.path, error);

@@ -120,7 +120,7 @@ while read -r file; do
 done < "$work/recordings"
 [ -s "$run/state-n1.txt" ] || fail "no state to compare with"
 nothing_left "the runs"
-[ -z "$(find "$work" -maxdepth 1 -name 'rose-replay-*')" ] || fail "a replay left its folder behind"
+[ -z "$(find "$work" -maxdepth 1 -name 'rose-replay*')" ] || fail "a replay left its folder behind"
 
 # --- production: a server that records itself is killed; it runs under its own user. The tracer, which has dropped its
 # privileges, saves the recording that the killed server left and, when a dump is requested, the current one.

@@ -14,10 +14,12 @@
 #include <set>
 
 #include "base/clock.h"
+#include "environment.h"
 #include "kernel/probe.h"
 
 namespace fs = std::filesystem;
 using rose::kernel::Capability;
+using rose::test::Environment;
 
 namespace {
 
@@ -59,12 +61,6 @@ std::set<std::string> probe_objects() {
   }
   return found;
 }
-
-struct Environment {
-  Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Environment() { ::unsetenv(name_); }
-  const char* name_;
-};
 
 }  // namespace
 

@@ -17,10 +17,12 @@
 #include "base/file.h"
 #include "base/program.h"
 #include "base/subprocess.h"
+#include "environment.h"
 #include "folder.h"
 #include "opened.h"
 
 using namespace rose;
+using rose::test::Environment;
 using rose::test::Folder;
 using rose::test::Opened;
 namespace fs = std::filesystem;
@@ -104,6 +106,34 @@ TEST_CASE("unfinished files of a killed writer are removed, other files are not"
   remove_unfinished(folder / "", "dump.bin");
   CHECK_FALSE(fs::exists(folder / ".dump.bin.rose-a1B2c3"));
   CHECK(folder.entries() == 4);
+}
+
+TEST_CASE("temporary folders of killed processes are removed, those in use and those of others are not") {
+  const Folder folder;
+  const Environment here("TMPDIR", (folder / "").string());
+  const pid_t killed = ::fork();
+  REQUIRE(killed >= 0);
+  if (killed == 0) {
+    const auto made = TemporaryFolder::make("rose-work");
+    if (!made || !write_file(made->path() / "half", "x")) ::_exit(1);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(killed, &status, 0) == killed);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK(folder.entries() == 1);
+  for (const char* name : {"rose-work.12345", "rose-work-123456", "rose-other.123456"})
+    fs::create_directory(folder / name);
+  {
+    const auto first = TemporaryFolder::make("rose-work");
+    REQUIRE(first.has_value());
+    CHECK(folder.entries() == 4);
+    const auto second = TemporaryFolder::make("rose-work");
+    REQUIRE(second.has_value());
+    CHECK(fs::is_directory(first->path()));
+    CHECK(fs::is_directory(second->path()));
+  }
+  CHECK(folder.entries() == 3);
 }
 
 TEST_CASE("devices and pipes are written to, not replaced") {
