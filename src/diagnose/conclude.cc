@@ -47,7 +47,8 @@ std::string Conclusion::ended_early() const {
   return {};
 }
 
-// The reason why all faults of the schedule look like consequences of something else in the dump; "" if one does not.
+// The reason why all faults of the schedule look like consequences of something else in the dump; "" if at least one
+// fault does not look like a consequence.
 std::string Conclusion::consequence(const Schedule& schedule) const {
   std::string why;
   for (const Fault& fault : schedule.faults) {
@@ -59,8 +60,8 @@ std::string Conclusion::consequence(const Schedule& schedule) const {
   return why;
 }
 
-// A warning if messages of the failure did not occur: an oracle that accepts several failures may have found another
-// one. "" if enough occurred.
+// A warning if too few of the failure's messages occurred in the runs of `found`, because an oracle that accepts
+// several failures may have found another one. "" if enough of them occurred.
 std::string Conclusion::missing_messages(const Tried& found) const {
   auto [missing, of] = messages_missing(inputs_.log_observables, d_, found);
   if (of == 0 && !inputs_.recorded())
@@ -87,8 +88,8 @@ std::string Conclusion::missing_ends(const Tried& found) const {
       fmt::join(missing, ", and "));
 }
 
-// A warning if the schedule repeats an end that a process caused itself: that does not show why it ended itself. ""
-// otherwise.
+// A warning if the schedule repeats an end that a process caused itself, because such a schedule does not show why the
+// process ended itself. "" otherwise.
 std::string Conclusion::ended_themselves(const Schedule& schedule) const {
   for (const Fault& fault : schedule.faults)
     for (const Candidate& c : d_.plan.candidates)

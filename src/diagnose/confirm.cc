@@ -19,7 +19,7 @@ using schedule::Tally;
 using schedule::Verdict;
 
 namespace {
-// True if at least half of its runs were conclusive.
+// True if at least half of the lead's runs were conclusive.
 bool judged(const Lead& lead) { return 2 * lead.tally.conclusive() >= lead.tally.runs(); }
 }  // namespace
 
@@ -58,7 +58,7 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
       std::vector<Schedule> next = forecast_narrowing(narrower, room);
       if (next.size() < room)
         next.insert(next.end(), std::min(room - next.size(), std::size_t{8}),
-                    part->schedule);  // after these: the runs of this part's test
+                    part->schedule);  // then runs of this part, which would be tested if it is the result
       lab_.expect(std::move(next));
     }
     ROSE_TRY(std::vector<Lab::Made> made,
@@ -128,8 +128,8 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
   return {};
 }
 
-// With a uniform prior, the posterior of the rate is a beta distribution. Its probability above the target equals the
-// binomial probability of at most `reproduced` hits in one run more at the target rate.
+// With a uniform prior, the posterior of the rate is a beta distribution. The probability that the rate exceeds the
+// target is then the binomial probability of at most `reproduced` hits in `conclusive + 1` runs at the target rate.
 double Confirmation::chance_of_target(const Lead& lead) const {
   const double target = options_.target_rate;
   const int runs = lead.tally.conclusive() + 1;
@@ -160,8 +160,8 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   return {};
 }
 
-// Assumes the most frequent course, in which a simpler schedule is decided after `gate` hits, and the final test after
-// `test` hits.
+// Assumes the most frequent course, in which no run misses: `gate` hits decide that a simpler schedule is as good, and
+// `test` hits decide the final test.
 void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found, std::size_t room,
                                 std::vector<Schedule>& next) const {
   const int gate = static_cast<int>(std::ceil(kAsGood / -std::log(kWorseShare)));

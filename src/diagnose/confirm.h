@@ -21,17 +21,19 @@ class Confirmation {
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
   // Reduces many faults, or many calls, to those that matter, by bisection with one run for each half. `doubts`: a part
-  // that may reproduce another failure (resembles_incident()) is reduced further only if no part reproduces this one.
+  // that may reproduce a failure other than the incident's (resembles_incident()) is reduced further only if no part
+  // reproduces the incident's failure.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
   // Decides whether the schedule is worth minimising: makes fresh runs until RateTest::screening() decides. The run
   // that found it does not count, because the schedule was selected for its outcome. `may_wait`: a lead that will
   // hardly reach the target is put aside, and its screening continues when it is selected again.
   [[nodiscard]] Result<void> screen(Lead& lead, bool may_wait);
   // Decides whether the schedule reaches the target: makes at most `most` fresh runs until the sequential test decides.
-  // `lead` has no runs yet. `strict`: a schedule of the target rate is known already, so more than kReliableMisses
-  // misses end the test.
+  // `lead` has no runs yet. `strict`: a schedule that reaches the target rate is already known, so more than
+  // kReliableMisses misses end the test.
   [[nodiscard]] Result<void> test(Lead& lead, int most, bool strict);
-  // The number of runs that remain until the result, counted from the first reproduction (kMostAfterFirst).
+  // The number of runs that may still be made before the result is reported: kMostAfterFirst, counted from the first
+  // reproduction of the lead, but at most what max_runs leaves.
   [[nodiscard]] int left_for(const Lead& lead) const;
   // The probability that the schedule's rate reaches the target, given the results of its test.
   [[nodiscard]] double chance_of_target(const Lead& lead) const;

@@ -24,7 +24,7 @@ constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 // An event that occurs at most this often is not frequent, even if the dump is so short that its rate is high.
 constexpr std::uint64_t kFewEvents = 8;
 
-// The tracer records an open only if it has one of these flags: it then changes state.
+// The tracer records an open only if it has one of these flags, because other opens do not change state.
 constexpr std::uint32_t kMakes = O_CREAT | O_TRUNC;
 
 // The index of the argument with the flags of an open; nothing for other calls.
@@ -90,8 +90,8 @@ void narrow_to_paths(const trace::TraceBase& trace, const trace::Event& event, c
   const bool both = info.path2 >= 0 && !std::string_view(info.name).starts_with("symlink");
   if (both) call.path2 = glob_of(event.path2);
   call.path = call.path2 ? steady_glob() : glob_of(event.path);
-  // If `path2` is not set, `path` may match either path of a call. Setting it to "*" makes `path` match only the first
-  // one, because a symbolic link that points to the file differs from one that has its name.
+  // If `path2` is not set, `path` may match either path of a call. A symbolic link that points to the file differs from
+  // a link that has the file's name. So set `path2` to "*", which makes `path` match only the first path.
   if (!both && info.path2 >= 0 && event.path2 != 0 && call.path) call.path2 = "*";
 }
 
@@ -129,7 +129,8 @@ bool call_meets(const trace::TraceBase& trace, const trace::Event& event, const 
   } else if (call.path && !path_meets(trace, event.path, *call.path) && !path_meets(trace, event.path2, *call.path)) {
     return false;
   }
-  // An event has one address: the node's own for calls that name that (listen), otherwise the peer's.
+  // An event has one address: the node's own for calls such as listen, which have no peer, and the peer's for all
+  // others.
   for (const std::optional<std::string>* address : {&call.peer, &call.local})
     if (*address && (event.peer == 0 || !address_meets(**address, trace.str(event.peer)))) return false;
   if (event.open_flags == 0) return true;

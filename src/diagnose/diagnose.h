@@ -2,8 +2,8 @@
 // Runner and reports its progress through Progress. The method is that of ROSE (EuroSys'26), section 4.4, with the
 // feedback of ANDURIL (SOSP'24), section 5. Its parts: evidence (what production recorded), survey (what the test
 // deployment does), candidates (faults with a weight), moves (which propose trials), the search itself (runs the best
-// trial of all moves and learns from its outcome), confirmation and simplification. weights.h has the numbers that they
-// share.
+// trial of all moves and learns from its outcome), confirmation and simplification. weights.h has the constants that
+// these parts share.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@
 
 namespace rose::diagnose {
 
-// The search speaks in the terms of the evidence that it starts from, and of the numbers that weigh it.
+// The search uses the types of the evidence and the constants of the weights throughout.
 using namespace evidence;
 using namespace weights;
 
@@ -42,8 +42,8 @@ struct Inputs : evidence::Evidence {
   bool simplify = true;  // make the found schedule simpler before it is reported
   StopAfter stop_after = StopAfter::minimised;
   bool power = false;                    // the machine of the runs can simulate the power loss of a node's disk
-  std::set<schedule::FaultKind> limits;  // kinds of limits that it can set
-  bool overrides = false;                // its kernel can make calls fail in nodes that rose does not start
+  std::set<schedule::FaultKind> limits;  // kinds of limits that this machine can set
+  bool overrides = false;                // this machine's kernel can make calls fail in nodes that rose does not start
   CodeMap* code = nullptr;               // places inside functions, for level 3; may be nullptr
   std::set<std::string>
       ruled_out;  // --rule-out: ids of candidates and rivals that, as the user has checked, did not happen
@@ -137,12 +137,12 @@ struct Plan {
   std::vector<RestartSeen> restarts;
 };
 
-// Applies --without before logs are added: drops the profile, and the dumps' events of sources that are left out.
+// Applies --without before logs are added: removes the profile, and the kinds of dump events, that --without names.
 void leave_out_evidence(Inputs& inputs);
 // Adds what logs report to the evidence of the dumps, if there are any. `control`: see evidence::add_logs().
 void add_logs(Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control);
-// `workload_ns`: the duration of the workload in the test deployment; 0: no run has shown it yet. `restarts`: failures
-// that follow restarts there; nullptr: use the profile's.
+// `workload_ns`: the duration of the workload in the test deployment; 0: not known yet. `restarts`: failures that
+// follow restarts in the test deployment; nullptr: use those in the profile.
 [[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0,
                                      const profile::Restarts* restarts = nullptr);
 // The plan's candidates by rank, the most likely first.
@@ -182,8 +182,8 @@ struct Tried {
   schedule::Tally tally;
   std::string note;                      // for people: why it was tried, and the outcomes
   std::set<std::string> brought_back{};  // observables of the evidence that appeared in runs that reproduced the bug
-  bool traced = false;  // some of these runs were traced; otherwise observables of dumps could not be noticed
-  std::int64_t longest_hit_ns = 0;  // duration of the longest workload of those runs; 0: unknown
+  bool traced = false;  // some of these runs were traced; untraced runs cannot show the observables of dumps
+  std::int64_t longest_hit_ns = 0;  // longest duration of the workload in runs that reproduced the bug; 0: unknown
 };
 
 // Another hypothesis that reproduces the failure as well as the reported one. Runs cannot decide which of the two
@@ -216,7 +216,7 @@ struct Diagnosis {
   schedule::Verdict verdict = schedule::Verdict::inconclusive;
   bool target_reached = false;
   std::optional<std::size_t> first;  // index into `tried` of the schedule that reproduced the bug first
-  bool unconfirmed = false;          // the search ended at the first reproduction, as requested: its rate is unknown
+  bool unconfirmed = false;          // the search ended at the first reproduction, as requested, so the rate is unknown
   int level = 0;
   int schedules = 0;      // number tried before the found one was confirmed, including that one
   int runs = 0;           // all runs, including those without faults
@@ -226,7 +226,7 @@ struct Diagnosis {
   int simplify_runs = 0;  // of `runs`: those that minimised it and tried its rivals
   int rate_runs = 0;  // of `runs`: those that only measured the rate of the reported schedule and influenced no choice
   schedule::Tally tested;                    // outcomes of confirm_runs
-  schedule::Tally tally;                     // of rate_runs; of confirm_runs if there are no rate_runs
+  schedule::Tally tally;                     // outcomes of rate_runs, or of confirm_runs if there are no rate_runs
   std::pair<double, double> interval{0, 1};  // 95 % confidence interval of the rate of `tally`
   std::optional<schedule::Schedule> found;   // the best schedule, even if it is below the target
   Remarks remarks;

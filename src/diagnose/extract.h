@@ -1,10 +1,10 @@
-// Turns the events of the dumps into ranked candidates. Benign failures are dropped and counted, failures that an
-// earlier fault explains become symptoms, which rank last, and equal failures form one candidate.
+// Turns the events of the dumps into ranked candidates. Benign failures are dropped and counted. Failures that an
+// earlier fault explains become symptoms, which rank last. Equal failures form one candidate.
 //
-// The stages are functions from values to values, in this order: facts (extract/facts.h), processes, network, failed
-// calls, exceptions and clocks (extract/processes.h and so on), and the ranking (extract/rank.h). An event that
-// explains others is a Cause (extract/causes.h). A stage returns its candidates, dropped events and remarks as
-// Extracted (extract/extracted.h).
+// The stages are functions from values to values, in this order: facts (evidence/facts.h); processes, network, failed
+// calls, exceptions, clocks, limits and unexplained ends (extract/processes.h and so on); and the ranking
+// (extract/rank.h). An event that explains others is a Cause (evidence/causes.h). A stage returns its candidates,
+// dropped events and remarks as Extracted (extract/extracted.h).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace rose::diagnose {
 
 // Returns the plan with ranked candidates, observables, discarded events, notes and the times of the dump, without
 // schedules. `longest_ns`: an upper bound of the duration of the test deployment's workload. `restarts`: failures that
-// follow restarts there, or nullptr.
+// follow restarts in the test deployment, or nullptr.
 [[nodiscard]] Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns,
                            const profile::Restarts* restarts);
 

@@ -48,8 +48,8 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
     of_node[observable->node] |= back;
   }
   const std::size_t back = missing.of - missing.words.size();
-  // The node whose calls failed logged messages in production and none of them here. This outweighs messages of other
-  // nodes, which log the same after many kinds of failures.
+  // True if a node whose calls the schedule makes fail logged messages in production, but none of them in these runs.
+  // This outweighs the messages of other nodes, which are the same after many kinds of failures.
   const bool silent =
       std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), [&](const schedule::Fault& fault) {
         const auto own = of_node.find(fault.node);
@@ -105,7 +105,8 @@ double Feedback::share(const std::set<std::string>& signs) const {
 }
 
 void Feedback::missed(const schedule::Schedule& schedule, const std::set<std::string>& signs) {
-  // If all observables occurred but the bug did not, the fault is right and only its time is wrong: priorities stay.
+  // If all observables occurred but the bug did not, the fault is right and only its time is wrong, so the priorities
+  // do not change.
   const bool all = std::all_of(wanted_.begin(), wanted_.end(),
                                [&](const Wanted& wanted) { return signs.contains(wanted.observable.key); });
   for (Wanted& wanted : wanted_)

@@ -1,7 +1,7 @@
 // Learns from the observables that a run contains, in addition to the oracle's answer. An observable that occurs in a
 // run without the bug does not distinguish the failure, so its priority falls, and with it the weight of the candidates
-// that it may follow from. Relative to those, the observables that have not occurred yet gain (ANDURIL, section 5.2,
-// algorithm 2).
+// that it may follow from. Relative to these, the observables that have not occurred yet gain priority (ANDURIL,
+// section 5.2, algorithm 2).
 #pragma once
 
 #include <map>

@@ -13,7 +13,7 @@
 
 namespace rose::diagnose {
 
-// A schedule that missed, and may be run repeats.
+// A schedule that missed and may be run again. `runs`: the number of runs so far.
 struct Retry {
   const schedule::Schedule* schedule = nullptr;
   double yield = 0;
@@ -33,10 +33,11 @@ struct PendingTrial {
 // The trials, at most `most`, that the moves would make next. Reported by a search that has used up its runs.
 [[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves,
                                                std::size_t most);
-// The next parts that the narrower may request, for both outcomes of each run; the nearest requests first.
+// The next parts that the narrower may request, for both outcomes of each run, those that would be requested soonest
+// first.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
 // Appends to `next` the schedules that minimisation may request. Assumes that each simpler schedule takes `gate` runs,
-// and the result `confirm` runs.
+// and the final schedule `confirm` runs.
 void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
                           std::vector<schedule::Schedule>& next);
 

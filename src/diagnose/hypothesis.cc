@@ -21,7 +21,8 @@ namespace {
 
 constexpr std::string_view kAnywhere = "-anywhere";  // suffix of the group of a fault that is armed on every node
 constexpr std::string_view kWindow = "window";       // group of unrelated alternatives (window.h)
-constexpr int kFewOrdinary = 1;                      // Candidate::ordinariness: disk and resource errors, and rare ones
+// the highest Candidate::ordinariness of a certain candidate; everyday errors have a higher one
+constexpr int kFewOrdinary = 1;
 // A hypothesis whose rate is below this share of the reported schedule's rate is not a rival.
 constexpr double kAsWell = 0.5;
 constexpr std::size_t kMostReported = 5;  // rivals
@@ -64,9 +65,9 @@ std::string sign_in_words(const std::string& sign) {
   return sign;
 }
 
-// For people: the traces that a fault leaves in production (`shows`), and the question that decides whether it happened
-// (`test`). Counters are named as in Linux and, in brackets, as in Prometheus' node exporter, because most
-// installations keep a history of those.
+// For people: the traces that a fault leaves in production (`shows`), and the question that decides whether the fault
+// happened (`test`). Counters have their names in Linux and, in brackets, those in Prometheus' node exporter, because
+// most installations keep a history of the exporter's counters.
 struct Traces {
   std::string shows, test;
 };

@@ -29,14 +29,14 @@ using Hypothesis = std::set<std::string>;
 [[nodiscard]] bool ruled_out(const Inputs& inputs, const Plan& plan, const Schedule& schedule);
 
 // Returns the plan's schedules with a single candidate that no run has tried alone yet, the most likely first. The
-// candidate is not in `found`, is at least `share` times as likely as the most likely one in it, and has another cause.
-// `certain`: only certain candidates.
+// candidate is not in `found`, is at least `share` times as likely as the most likely candidate in `found`, and does
+// not have the same cause as the faults of `found` (such as one full disk). `certain`: only certain candidates.
 [[nodiscard]] std::vector<const Schedule*> untried(const Diagnosis& diagnosis, const Schedule& found, double share,
                                                    bool certain);
 
-// The other hypotheses that reproduced the failure, except those that contain that of `found`: each with the traces
-// that it would have left in production, and one observation that shows whether it happened. `tried`: the record of
-// `found`.
+// The other hypotheses that reproduced the failure, except those that contain the hypothesis of `found`: each with the
+// traces that it would have left in production, and one observation that shows whether it happened. `tried`: the record
+// of `found`.
 [[nodiscard]] std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, const Schedule& found,
                                            const Tried& tried);
 

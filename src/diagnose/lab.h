@@ -24,7 +24,7 @@ class Lab {
 
   struct Entry {
     std::size_t index = 0;  // index into Diagnosis::tried
-    bool fresh = true;      // it was not run yet
+    bool fresh = true;      // no run of this schedule has been made yet
   };
   // Adds a schedule to the record, or finds it there. `why`: for people.
   [[nodiscard]] Entry enter(const schedule::Schedule& schedule, int level, std::string why);
@@ -33,8 +33,8 @@ class Lab {
     bool armed = true;  // false: the deployment cannot arm this schedule, so no run was made
     schedule::RunResult result;
   };
-  // Makes one run of each (indexes into Diagnosis::tried), in parallel; at most left(). Errors end the diagnosis.
-  // `doing`: for the progress report. `decides`: see Runner::run_all().
+  // Makes one run of each schedule in `tried` (indexes into Diagnosis::tried), in parallel. The caller passes at most
+  // left() schedules. Errors end the diagnosis. `doing`: for the progress report. `decides`: see Runner::run_all().
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing,
                                               const Decides& decides = {});
   // Like run(), but repeats a run once if its oracle could not decide. Runs of schedules in `once` are not repeated.
@@ -67,7 +67,7 @@ class Lab {
   }
 
   // Records that `tried` was the first to reproduce the bug; later calls have no effect. The next progress report shows
-  // it before its rate is known, because an engineer who waits needs the schedule early.
+  // the schedule, although its rate is not known yet, because an engineer who waits needs it early.
   void reproduced(std::size_t tried) {
     if (!d_.first) d_.first = tried;
   }

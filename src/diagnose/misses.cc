@@ -28,7 +28,9 @@ Misses::Missed* Misses::best(const std::vector<Tried>& tried, const std::functio
 }
 
 void Misses::take(Missed& missed) {
-  ++missed.runs;  // counted before the outcome is known, so also if the run is inconclusive or fires at another moment
+  // Count the run before its outcome is known, because it counts even if it is inconclusive or its faults fire at
+  // another moment.
+  ++missed.runs;
   missed.yield *= 1 - kReproduces;
 }
 

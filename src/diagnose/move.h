@@ -1,6 +1,6 @@
 // A move is a generator of trials of one kind for some candidates: fail the nth call, wait for a context, stop at an
-// instruction, arm many faults at once. It proposes its next trial with an estimate of the probability that this
-// reproduces the bug; the search runs the best trial of all moves. Private to diagnose.
+// instruction, arm many faults at once. It proposes its next trial with an estimate of the probability that this trial
+// reproduces the bug, and the search runs the best trial of all moves. Private to diagnose.
 #pragma once
 
 #include <functional>
@@ -81,7 +81,7 @@ class Move {
     NextTrial next = peek();
     return next == nullptr ? std::vector<NextTrial>{} : std::vector<NextTrial>{std::move(next)};
   }
-  // Marks one of them as started; returns false if the move does not propose it any more.
+  // Marks a trial of peek_all() as started; returns false if the move does not propose it any more.
   [[nodiscard]] virtual bool take_one(const Trial& wanted) {
     const NextTrial next = peek();
     if (next == nullptr || schedule::fingerprint(next->schedule) != schedule::fingerprint(wanted.schedule))
@@ -101,8 +101,7 @@ class Move {
 
 using Moves = std::vector<std::unique_ptr<Move>>;
 
-// The moves that offspring() will return. Copying it gives an empty one, because a cloned move must not return them
-// again.
+// The moves that offspring() will return. A copy is empty, because a cloned move must not return the same moves again.
 struct Offspring {
   Moves moves;
   Offspring() = default;
@@ -112,8 +111,8 @@ struct Offspring {
 
 // --- moves and trials; each file of move/ has one kind
 
-// Level 1: the faults as they were observed, in their order, with their spacing and durations; failed calls one at a
-// time, those of one root cause together, and combined with the other faults.
+// Level 1: the faults as they were observed, in their order, with their spacing and durations; failed calls are tried
+// one at a time, together with those of the same root cause, and combined with the other faults.
 [[nodiscard]] std::vector<Trial> plain_trials(const World& world);
 [[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Trial> trials);
 // The times after the workload's start at which a fault of unknown time is tried, in nanoseconds, the most likely first
@@ -155,8 +154,8 @@ struct Offspring {
 // that fired. nullptr if that fault cannot be moved.
 [[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached,
                                                const std::string& fired, double prior);
-// The questions whose answers place moves need, to be asked in a survey: for the first contexts, and for one fault with
-// its context.
+// The questions whose answers place moves need, so that a survey can ask them. place_questions_ahead(): for the first
+// contexts of the most likely faults. place_questions(): for this fault and its context.
 [[nodiscard]] std::vector<Question> place_questions_ahead(const World& world);
 [[nodiscard]] std::vector<Question> place_questions(const World& world, const schedule::Fault& fault);
 

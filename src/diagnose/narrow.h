@@ -20,7 +20,7 @@ class Narrower {
     std::string what;
   };
   // `fired`: ids of the faults that fired in the run that reproduced the bug. `weight_of_fault`: weights by id; faults
-  // with high weights are tried first, so that of several which reproduce the bug the most likely one is found.
+  // with high weights are tried first, so that the most likely fault is found if several reproduce the bug.
   Narrower(schedule::Schedule schedule, const std::set<std::string>& fired,
            const std::map<std::string, double>& weight_of_fault = {});
 

@@ -53,9 +53,10 @@ Result<void> check_ruled_out(const World& world) {
   };
   if (missing()) known.merge(guessed_ids(world));
   if (const std::optional<std::string> id = missing())
-    return fail(ErrorKind::usage,
-                fmt::format("--rule-out '{}': neither a candidate of this evidence nor a rival has this id", *id),
-                "'rose diagnose --plan --json' prints the ids of candidates, the result those of rivals");
+    return fail(
+        ErrorKind::usage,
+        fmt::format("--rule-out '{}': neither a candidate of this evidence nor a rival has this id", *id),
+        "'rose diagnose --plan --json' prints the ids of candidates; the result of a diagnosis has those of rivals");
   return {};
 }
 

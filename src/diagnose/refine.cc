@@ -172,8 +172,8 @@ Result<void> Refinement::prefer_certain(Lead& found) {
 }
 
 // Makes the final test. Tests the simplest form first; if it is refuted, the form from which only faults were removed,
-// if enough runs are left; then the schedule as it was found. Each is tested with fresh runs, because a form was
-// selected for the outcomes of its earlier ones, and each counts as a separate test, because each may err.
+// if enough runs are left; then the schedule as it was found. Each form is tested with fresh runs, because it was
+// selected for the outcomes of its earlier runs. Each counts as a separate test, because each test may err.
 Result<void> Refinement::decide(Found& end, const Lead& found) {
   std::vector<Found> ways;
   const auto add = [&](Found way) {

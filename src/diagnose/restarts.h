@@ -14,7 +14,7 @@ namespace rose::diagnose {
 
 struct RestartRuns {
   bool learnt = false;
-  profile::Restarts restarts;  // those of the profile and of these runs
+  profile::Restarts restarts;  // failures that follow restarts, from the profile and from these runs
   struct Hit {
     std::size_t tried = 0;  // index into Diagnosis::tried
     schedule::RunResult result;

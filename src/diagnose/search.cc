@@ -154,8 +154,8 @@ class Search {
       conclusion_.conclude(simpler ? simpler : as_found_);
       d_.verdict = Verdict::reproduced;  // as with StopAfter::found
       d_.plan.notes.push_back(
-          simpler ? "interrupted after the schedule had been found: it was simplified so far, and its rate is "
-                    "that of the runs made of it"
+          simpler ? "interrupted after the schedule had been found: it was partly simplified, and its rate is "
+                    "that of its own runs"
                   : "interrupted after the schedule had been found: it was not simplified, and its rate is that of the "
                     "runs that confirmed it");
       return true;
@@ -616,7 +616,8 @@ class Search {
 
   Result<void> make(std::vector<RunningTrial>& batch) {
     std::vector<std::size_t> todo;
-    // Runs with many faults that are not repeated if they are inconclusive: a trial with fewer faults follows instead.
+    // Trials with many faults. They are not repeated if they are inconclusive, because a trial with fewer faults
+    // follows instead.
     std::set<std::size_t> once;
     for (const RunningTrial& trial : batch) {
       todo.push_back(trial.tried);
@@ -643,9 +644,9 @@ class Search {
     return {};
   }
 
-  // Whether the runner should stop less likely trials of the batch, because this one reproduced the bug. They then
-  // count as not started: the user waits for the schedule, and a run that hangs because of its fault takes a minute.
-  // Several threads may call this while the search waits for the batch.
+  // True if the runner should stop the less likely trials of the batch because this one reproduced the bug: the user
+  // waits for the schedule, and a run that hangs because of its fault takes a minute. Stopped trials count as not
+  // started. Several threads may call this while the search waits for the batch.
   [[nodiscard]] bool ends_batch(const RunningTrial& trial, const RunResult& result) const {
     if (result.verdict != Verdict::reproduced || purpose_ == Purpose::more_reliable || trial.what.exploratory)
       return false;
@@ -831,8 +832,8 @@ class Search {
     return false;
   }
 
-  // Adds moves that refine a schedule which reproduces the bug too rarely, and raises the weights of its faults: it is
-  // the best base for further trials.
+  // Adds moves that refine a schedule which reproduces the bug too rarely, and raises the weights of its faults,
+  // because it is the best base for further trials.
   void refine_from(const Lead& lead) {
     for (const Fault& fault : lead.schedule.faults) {
       lead_factors_[fault.id] = kLeadFactor;
@@ -857,7 +858,7 @@ class Search {
     const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), waits_only_for_time);
     for (const Fault& fault : lead.schedule.faults) {
       if (!lead.fired.contains(fault.id)) continue;
-      // Refine a fault at a fixed time only once: the calls after another time are the same.
+      // Refine a fault at a fixed time only once, because the same kinds of calls follow at another time.
       if (waits_only_for_time(fault) && !refined_at_time_.insert(fault.id).second) continue;
       const double prior = kLead * kSharePlace * (any_timed && !waits_only_for_time(fault) ? kUntimedFault : 1);
       if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, prior))
@@ -865,8 +866,8 @@ class Search {
     }
   }
 
-  // If the accepted schedule may reproduce another failure (in production a node ended itself, and in none of its
-  // runs), looks for a schedule that reproduces production's.
+  // If the accepted schedule may reproduce another failure (in production a node ended itself, but not in the runs of
+  // this schedule), looks for a schedule that reproduces production's failure.
   Result<void> find_more_similar(Lead& found) {
     const auto similar = [&](const Lead& lead) { return resembles_incident(inputs_, d_, d_.tried[lead.tried]); };
     if (!world_.uses("doubt") || !inputs_.recorded() || similar(found)) return {};
@@ -876,9 +877,10 @@ class Search {
                     found, similar, ", but it may be another failure; one closer to production was found then");
   }
 
-  // Looks for a more reliable schedule than an accepted one that sometimes misses. Assumption: its faults at fixed
-  // times do not always hit the right point of the execution, and will hit it less often on a busier or slower machine.
-  // A schedule that waits for an event at that point, or that does not depend on a time, is more reliable.
+  // Looks for a schedule that is more reliable than the accepted one, which sometimes misses. Assumption: the faults of
+  // the accepted schedule that are injected at fixed times do not always hit the right point of the execution, and will
+  // hit it less often on a busier or slower machine. A schedule that waits for an event at that point, or that does not
+  // depend on a time, is more reliable.
   Result<void> find_more_reliable(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
     if (std::exchange(looked_for_reliable_, true)) return {};

@@ -13,7 +13,7 @@ namespace rose::diagnose {
 using evidence::path_glob;
 namespace {
 
-// Pauses and partitions are not made shorter than this: a shorter one is not easier to understand.
+// Pauses and partitions are not made shorter than this, because a shorter one is not easier to understand.
 constexpr std::int64_t kShortest = 2 * kSecond;
 // The margin of shortened durations: a duration that is just sufficient here may be too short on a slower or busier
 // machine.
@@ -307,7 +307,7 @@ void Simplifier::plan_details() {
     return changed;
   }});
   likely.push_back({[](const Schedule& from) -> std::optional<Changed> {
-    Changed changed{from, "paths as patterns that fit elsewhere too"};
+    Changed changed{from, "paths as patterns that also match in other deployments"};
     const auto widen = [](std::optional<std::string>& path, const std::string& node) {
       if (!path || path->find_first_of("*?[") != std::string::npos) return;
       if (std::string glob = path_glob(*path, node); !glob.empty()) path = std::move(glob);
@@ -319,7 +319,8 @@ void Simplifier::plan_details() {
     }
     return changed;
   }});
-  // Propose the changes that may matter first: each accepted one leaves less to round.
+  // Before the rounding, propose the changes that may matter, because each accepted change leaves fewer values to
+  // round.
   for (Step& step : unlikely) batches_.push_back({std::move(step)});
   batches_.push_back(std::move(likely));
 }

@@ -12,13 +12,13 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostStops = 16;  // stops after one context
-constexpr std::size_t kFirstKnown = 4;  // calls of the control run that come before the general ones
+constexpr std::size_t kFirstKnown = 4;  // calls of the control run that are tried before the general stops
 constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are counted
 constexpr int kMostCount = 3;           // stops at calls of one kind
 
 // The state-changing calls of `node` that follow the point at which all conditions were met in order. If no call
-// follows that point, those that follow the last condition alone. If all conditions are times, the point is the sum of
-// the times.
+// follows that point, the calls that follow the last condition alone. If all conditions are times, the point is the sum
+// of the times.
 std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
   std::vector<Condition> wanted;
   std::int64_t elapsed_ns = 0;
@@ -123,8 +123,8 @@ void Stops::use_counts(const std::vector<Seen>& seen) {
   const auto take_own = [&](int count) {
     for (std::size_t i = 0; i < own_; ++i) take_kind(i, count);
   };
-  // True if the control run contains that many calls of the kind. Its stops are then preferred, because they have the
-  // path of the call.
+  // True if the control run contains that many calls of the kind. The stops from the control run are then preferred,
+  // because they have the path of the call.
   const auto named = [&](std::size_t i, int count) {
     return std::count_if(known_.begin(), known_.end(),
                          [&](const Stop& stop) { return glob_match(kinds_[i].syscall, stop.call.syscall); }) >= count;
@@ -135,10 +135,11 @@ void Stops::use_counts(const std::vector<Seen>& seen) {
     for (const std::size_t i : order)
       if (!named(i, count) && !late(i, count)) take_kind(i, count);
   };
-  // First between two writes to a file of the context, when its content is neither the old nor the new one.
+  // First stop between two writes to a file of the context, when its content is neither the old nor the new one.
   take_own(2);
   take_known(0, kFirstKnown);
-  // If the context has no file, between the first two calls of a kind whose few calls may all belong to one change.
+  // If the context has no file, stop between the first two calls of a kind, if there are so few of them that all may
+  // belong to one change.
   for (const std::size_t i : order)
     if (own_ == 0 && seen[i].times <= kFewTimesAfter && lasting(kinds_[i].syscall) && !named(i, 2)) take_kind(i, 2);
   take_all(1);

@@ -1,6 +1,6 @@
 // Selects the system calls at which a node is stopped (crashed or paused) after its context was met, the most promising
-// first. The trace of a fault-free run contains the state-changing calls. The others are in no trace; an exploratory
-// run, which injects nothing, counts how often and how soon they follow.
+// first. The trace of a fault-free run contains the state-changing calls. No trace contains the other calls, so an
+// exploratory run, which injects nothing, counts how often and how soon they follow.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,8 @@ class Stops {
   };
 
   Stops() = default;
-  // `control`: the trace of a run without faults, or nullptr. `moved`: the fault whose context it is.
+  // `control`: the trace of a run without faults, or nullptr. `moved`: the fault that is moved to these stops, with its
+  // context.
   Stops(const trace::Trace* control, const schedule::Fault& moved);
 
   // The kinds of calls that an exploratory run should count.

@@ -44,7 +44,7 @@ Counting counting(const World& world, std::vector<Question> questions) {
   return made;
 }
 
-// Makes the run; returns false if the deployment cannot count these.
+// Makes the run; returns false if the deployment cannot count what the questions ask about.
 Result<bool> count(World& world, Lab& lab, std::vector<Question> questions) {
   const auto [schedule, by_counter] = counting(world, std::move(questions));
   const std::size_t index =

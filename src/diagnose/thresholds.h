@@ -30,7 +30,7 @@ inline constexpr std::size_t kMostGroup = 16;
 inline constexpr std::size_t kMostOldGroup = 8;
 // A schedule with more faults is narrowed down before it is confirmed.
 inline constexpr std::size_t kFewTogether = 3;
-// Faults of one incident in one schedule; of more, the last ones are kept.
+// Faults of one incident in one schedule; if there are more, the last ones are kept.
 inline constexpr std::size_t kMostTogether = 20;
 inline constexpr int kMostNarrowing = 12;  // runs for narrowing one schedule down
 
@@ -43,21 +43,23 @@ inline constexpr double kTooBusy = 2000;             // calls per second: counti
 inline constexpr int kMostInconclusive = 8;  // inconclusive runs of one schedule, after which its test ends
 inline constexpr int kMostControls = 12;     // runs without faults, made to compare a schedule with them
 inline constexpr int kMostTests = 12;        // schedules screened or tested in one search
-// Tested schedules with the same faults: the error probabilities of this many tests add up to less than a tenth.
+// Schedules with the same faults that are tested: the error probabilities of this many tests add up to less than a
+// tenth.
 inline constexpr int kMostTestsOfSameFaults = 8;
 inline constexpr std::size_t kMostNext = 5;  // schedules reported as those that would be tried next
-// If no schedule could be armed yet and this many in a row cannot, the diagnosis ends: the reason is not a schedule.
+// The diagnosis ends if no schedule has been armed yet and this many in a row cannot be armed, because the reason is
+// then not in the schedules.
 inline constexpr int kMostUnarmable = 10;
 
 // --- schedules that may reproduce another failure than production's
 // Runs of other trials before such a schedule is tested.
 inline constexpr int kMostOthers = 12;
-// Further runs to find a more similar failure, after such a schedule was accepted: kMostOthers again, and as many for
-// tests of the schedules that they find.
+// Further runs to find a more similar failure, after such a schedule was accepted: kMostOthers again, and the same
+// number to test the schedules that are found.
 inline constexpr int kMostSimilar = 24;
 
 // --- more reliable schedules than the accepted one
-// Runs to find one; if they find none, the accepted schedule is good enough.
+// Runs to find a more reliable one; if they find none, the accepted schedule is good enough.
 inline constexpr int kMostReliability = 24;
 // The final test may be the first to show misses, when minimisation has used up the runs. Then up to this many runs are
 // allowed beyond kMostAfterFirst, because a schedule that misses costs its user more runs than these.

@@ -92,10 +92,10 @@ void warn_of_missing_calls(const World& world, std::vector<std::string>& warning
       never.push_back(c->kind == FaultKind::exception ? plain.function + " on " + plain.node : what(*c));
   }
   if (never.empty()) return;
-  warnings.push_back(
-      fmt::format("calls failed in the dump that the nodes never make in a run without faults: {}; they cannot be "
-                  "made to fail before the workload triggers them: extend the workload, or its initial data",
-                  some_of(never)));
+  warnings.push_back(fmt::format(
+      "the dump contains failed calls that the nodes never make in a run without faults: {}; they cannot be "
+      "made to fail before the workload triggers them: extend the workload, or its initial data",
+      some_of(never)));
 }
 
 // Warns of events that preceded a process or network fault in the dump and that no node produces here.

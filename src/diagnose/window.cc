@@ -28,7 +28,7 @@ Trial in_one(const std::vector<Alternative>& alternatives, const std::string& na
   Trial all;
   all.level = alternatives.front().what.level;
   all.schedule.name = name;
-  all.why = fmt::format("{} that may not be reached, whichever comes first", alternatives.size());
+  all.why = fmt::format("{} trials that may not be reached, whichever comes first", alternatives.size());
   for (std::size_t i = 0; i < alternatives.size(); ++i) {
     all.schedule.faults.push_back(alternatives[i].what.schedule.faults[0]);
     all.schedule.faults.back().id = alternative_id(i);

@@ -18,8 +18,8 @@ using schedule::OracleAnswer;
 using schedule::RunResult;
 using schedule::Schedule;
 
-// True for faults that hit the nth call or visit of a place and `times` of them in a row. Without conditions, they are
-// armed from the start.
+// True for faults that hit the nth matching call, or the nth visit of a place, and `times` calls or visits in a row.
+// Without conditions, such faults are armed from the start.
 inline bool hits_by_count(FaultKind kind) { return kind == FaultKind::syscall || kind == FaultKind::exception; }
 
 [[nodiscard]] std::string percent(double share);  // "80 %"

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::int64_t kMostTimes = 1000;  // the most calls that one fault makes fail, unless it makes all of them fail
 
-// Whether a schedule can match the call by path and by peer; imported dumps may have these for other calls as well.
+// True if a schedule can match the call by its path, or by its peer. Imported dumps may also have paths and peers for
+// calls that a schedule cannot match in this way.
 bool matches_path(const kernel::SyscallInfo* info) {
   return info != nullptr && (info->path >= 0 || info->path2 >= 0 || info->fd >= 0);
 }
@@ -52,7 +53,7 @@ bool failed_until_end(const FailedCall& group, const Times& times) {
   const std::int64_t length = times.end - times.begin;
   std::int64_t near_end = std::max(std::min(2 * kSecond, length / 4), length / 10);
   // Programs retry at growing intervals, so the last failure because of a full disk may precede the end by as much as
-  // twice the time since the first one.
+  // twice the time from the first failure to the last one.
   if (lasting_error(group.err)) near_end = std::max(near_end, 2 * (group.last_ts - group.first_ts));
   return group.count > 1 && !group.recovered && times.end - group.last_ts <= near_end;
 }
@@ -86,7 +87,7 @@ Fault call_fault(const Given& given, const Times& times, const Failure& failure,
     if (std::string peer = peer_glob(group.peer, given.nodes); !peer.empty()) fault.call.peer = std::move(peer);
   }
   // Fail as many calls as observed. If more than kFewFailures failed and none succeeded until the end of the dump, all
-  // later calls fail, as with a full disk: the dump ended before it could show more.
+  // later calls fail, as with a full disk, because the dump may have ended before it could show more.
   if (group.count > 1)
     fault.times = failed_until_end(group, times) && group.count > kFewFailures
                       ? -1
@@ -107,8 +108,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     if (timed && since < kSecond / 2) return;
     Fault f = fault;
     f.times = in_a_row;
-    // The program wrote the rest of the data after a short write, and that failed: make the call that writes all of it
-    // write as much and fail.
+    // After a short write, the program tried to write the rest of the data and failed. Here the call that writes all of
+    // the data writes as many bytes as the short write did, and then fails.
     if (torn) {
       f.effect = schedule::Effect::bytes;
       f.effect_bytes = failure.torn;
@@ -119,8 +120,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     shapes.push_back(std::move(f));
   };
   // The first call of a frequent kind is made at the start and means nothing, so arm the fault at the observed time.
-  // The first call of a rare kind, or on a file that was created since, is probably the one that failed, whenever it is
-  // made.
+  // The first call of a rare kind, or on a file that was created after the workload began, is probably the one that
+  // failed, whenever it is made.
   const bool often = !group.on_new_file && hot(given, group.node, failure.syscall);
   if (failure.torn > 0) {
     torn = true;
@@ -240,12 +241,12 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   if (matches_peer(kernel::find_syscall(group.syscall))) c.peer = peer_glob(group.peer, given.nodes);
   c.profiled = failure.far_more;
   c.ordinariness = failure.ordinariness;
-  // A reset connection is mostly, but not always, the end of the other side: a device between the two may reset it,
-  // too. If messages only suggest such an end, and perhaps these same messages, it may explain the call but does not
-  // rule it out.
+  // A connection is mostly reset because the process at the other end has ended, but a device between the two may reset
+  // it, too. If only messages suggest that end, perhaps the same messages that report the call, then the end may
+  // explain the call, but the call remains a candidate.
   const bool reset = group.err == ECONNRESET || group.err == ECONNABORTED || group.err == EPIPE;
-  c.perhaps_symptom = reset && failure.follows.empty() && group.cause != nullptr && group.cause->plainness < 1 &&
-                      !group.first->seen();
+  c.perhaps_symptom =
+      reset && failure.follows.empty() && group.cause != nullptr && group.cause->plainness < 1 && !group.first->seen();
   c.symptom = failure.symptom() && !c.perhaps_symptom;
   c.follows = !failure.follows.empty();
   c.foreign = group.foreign;

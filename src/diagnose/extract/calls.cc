@@ -161,7 +161,7 @@ std::string what_it_follows(const Failure& failure, const Given& given, const Fa
                             const std::vector<Moments>& serious) {
   const FailedCall& group = *failure.group;
   if (failure.ordinariness == 0 || group.times.size() < group.count || group.cause != nullptr)
-    return "";  // timestamps of some calls were not kept
+    return "";  // if `times` is shorter than `count`, the timestamps of some calls were not kept
   const auto node = static_cast<std::size_t>(group.node);
   if (follows_starts(group, facts.starts[node])) return fmt::format("a start of {}", given.name(group.node));
   if (failure.ordinariness < 2) return "";

@@ -95,8 +95,8 @@ struct Crash {
   [[nodiscard]] bool spares_main() const {
     return lead->main_known && std::none_of(ended.begin(), ended.end(), [](const ProcessEvent& e) { return e.main; });
   }
-  // True if other processes may have continued: which one is the main process is unknown, for example because the dump
-  // began after the node had started.
+  // True if other processes of the node may have continued, because the main process is unknown (for example, if the
+  // dump began after the node had started).
   [[nodiscard]] bool perhaps_partly() const { return !outside(*lead) && !lead->main_known; }
 };
 
@@ -190,7 +190,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
            back,
            fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)),
            partly,
-           // after an orderly exit: the process used its disk until then
+           // after an orderly exit: the process may have used its disk until it exited
            p.event->state == ProcessState::exited ? p.event->ts_ns : 0,
            p.event->how().reliability,
            !p.main_known});

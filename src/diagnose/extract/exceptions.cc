@@ -43,14 +43,15 @@ Candidate exception_candidate(const Given& given, const Times& times, const Repo
   };
   for (const ThrowSite& site : reported.sites) {
     shape(site);
-    // The ordinal of the visit that threw, according to the fault-free run: an earlier visit would have been logged
-    // earlier.
+    // The fault-free run gives an estimate of the ordinal of the visit that threw. Earlier visits did not throw,
+    // because the log would contain their messages.
     if (&site == &reported.sites[0] && reported.visits > 1 && reported.visits <= kMostVisits) {
       shape(site);
       shapes.back().count = static_cast<int>(reported.visits);
     }
   }
-  // Also arm the fault at the observed time: a place that is visited constantly has its first visits at the start.
+  // Also arm the fault at the observed time, because the first visits of a place that is visited constantly come at the
+  // start.
   std::int64_t since = times.workload != 0 ? reported.first_ts - times.workload : 0;
   if (since > given.longest_ns) since = given.longest_ns / 2;
   if (since >= kSecond / 2) {

@@ -34,13 +34,13 @@ class Ids {
 
 // A candidate for the fault, with `count` events and neutral values of its other properties.
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
-// Sets the properties of a candidate that follow from how its observation is known. Nothing changes for one that the
-// kernel recorded.
+// Sets the properties of a candidate that follow from how its observation is known. A candidate that the kernel
+// recorded does not change.
 void set_origin(Candidate& candidate, const Origin& origin);
-// For a fault that had not ended when the dump was written: adds the second duration to try. If the dump contains the
-// start of the workload, it ends with the run, so the fault is first tried until the end of the run, and then with the
-// observed duration; otherwise in the other order. `longest_ns`: the duration that lasts until the end of the run; 0:
-// the fault then needs none.
+// For a fault that had not ended when the dump was written: adds the second duration to try. A dump that contains the
+// start of the workload ends with the run. The fault is then first tried until the end of the run, and afterwards with
+// the observed duration; for other dumps, in the other order. `longest_ns`: a duration that lasts until the end of any
+// run; 0: a fault of this kind lasts until then if it has no duration.
 void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t longest_ns);
 
 }  // namespace rose::diagnose

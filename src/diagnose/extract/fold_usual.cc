@@ -22,7 +22,7 @@ void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& al
   const double window = std::max(1.0, static_cast<double>(all.end - all.begin));
   const double expected = static_cast<double>(alike.size()) * static_cast<double>(all.end - last.last_ts) / window;
   if (expected <= kOddsUsual) {
-    last.why += ", but at this distance from its end this is hardly chance";
+    last.why += ", but so close to the end of the window this is hardly chance";
     return;
   }
   last.why += ", so it is usual";

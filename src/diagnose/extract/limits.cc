@@ -9,11 +9,12 @@
 namespace rose::diagnose {
 namespace {
 
-// Number of disk requests of a call that waits (data, journal, barrier). Each request is delayed by that part of the
-// call's duration.
+// Number of disk requests that a waiting call makes (data, journal, barrier). The observed duration of the call is
+// divided by it, and each request is delayed by the result.
 constexpr std::int64_t kRequestsOfCall = 3;
 constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
-// The limit of descriptors. A running process has more open, so it gets no further one but can continue for a while.
+// The limit of descriptors. A running process has more open than this, so it gets no further descriptor, but can
+// continue for a while.
 constexpr std::int64_t kFewLeft = 16;
 
 Candidate limited(const Given& given, const ReportedLimit& reported, Ids& ids) {

@@ -73,9 +73,9 @@ std::vector<Fault> further(const Given& given, const Partition& partition, const
   return shapes;
 }
 
-// Adds the shapes in which only one direction is cut. Connections then fall silent in the other one as well, because
-// nothing is acknowledged or answered. Only what needs no answer (heartbeats by datagrams) still arrives, and a dump
-// does not contain that. So a silence in both directions may be a cut of either one.
+// Adds the shapes in which only one direction is cut. Connections then fall silent in the other direction as well,
+// because nothing is acknowledged or answered. Only messages that need no answer (heartbeats in datagrams) still
+// arrive, and a dump does not contain these. So if both directions are silent, perhaps only one of them was cut.
 void add_one_way(Candidate& c) {
   if (c.fault.direction != schedule::Direction::both) return;
   for (const schedule::Direction one_way : {schedule::Direction::out, schedule::Direction::in}) {

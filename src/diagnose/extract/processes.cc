@@ -130,8 +130,8 @@ Sorted classify(const Given& given, const Facts& facts, const Programs& programs
         sorted.ends[static_cast<std::size_t>(p.node)].push_back(p);
         break;
       case ProcessState::exited:
-        // A main process that was asked to end was stopped from outside, whatever its status: its orderly end may be
-        // what the bug is in. Helpers are asked to end by their node.
+        // A main process that was asked to end was stopped from outside, whatever its exit status is, and the bug may
+        // be in the way it ends. Helpers do not count, because their own node asks them to end.
         if (p.exit_code == 0 && (helper || !p.asked)) {
           sorted.discards.add("benign: processes that ended with status 0", p.weight);
         } else if (helper) {

@@ -1,5 +1,5 @@
-// Extracts candidates from ends and pauses of processes, and the causes that they are for other failures. Private to
-// diagnose.
+// Extracts candidates from ends and pauses of processes, and returns the same events as causes, which may explain other
+// failures. Private to diagnose.
 #pragma once
 
 #include <set>

@@ -78,9 +78,9 @@ Order order_of(const Candidate& c) {
           c.first_ts};
 }
 
-// Moves the first resource error that precedes all process and network faults to the front, if it is within
-// kFirstErrorNear before one on the same node: a broken disk may be the reason why the node was killed or fell silent.
-// This departs from the paper's order, because a symptom never precedes its cause.
+// Moves the first resource error that precedes all process and network faults to the front, if one of these faults on
+// the same node follows it within kFirstErrorNear: a broken disk may be the reason why the node was killed or fell
+// silent. This departs from the paper's order, because a symptom never precedes its cause.
 std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   const auto first_call = std::find_if(candidates.begin(), candidates.end(),
                                        [](const Candidate& c) { return c.kind == FaultKind::syscall && !c.symptom; });
@@ -105,7 +105,7 @@ std::vector<Candidate> promoted(std::vector<Candidate> candidates) {
   return candidates;
 }
 
-// Resets what the parts in `without` have found.
+// Resets the properties that come from the parts of the method in `without`.
 void leave_out(Candidate& c, const std::set<std::string>& without) {
   if (without.contains("symptoms")) c.symptom = c.perhaps_symptom = false;
   if (without.contains("usual")) c.usual = 1;
@@ -135,7 +135,7 @@ std::vector<Candidate> explain_own_ends(std::vector<Candidate> processes, const 
       failure->fatal = true;
       failure->why +=
           fmt::format("; {}{} ended itself right after it", failure->usual < 1 ? "the last time " : "", own.node);
-      failure->usual = 1;  // this one is not usual, even if others are
+      failure->usual = 1;  // this failure is not usual, even if earlier ones are
     }
   }
   return processes;

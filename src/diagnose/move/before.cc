@@ -1,8 +1,8 @@
 // Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged one. Logs show that a node was
 // killed, but not that it was partitioned before, or that another node was paused. Each such guess is tried alone
-// first. An action that the node then does and never does without faults marks a state in which the kill may matter, so
-// the logged fault waits for it. Further trials inject the logged fault at fixed times: while the guessed fault lasts,
-// after it, and with two guesses at once.
+// first. An action that the node does in that run, but never without faults, marks a state in which the kill may
+// matter, so in further trials the logged fault waits for this action. Other trials inject the logged fault at fixed
+// times: while the guessed fault lasts, after it, and while two guessed faults last.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -117,8 +117,8 @@ class BeforeMove final : public Move {
     return fault;
   }
 
-  // Proposes the guesses, those about the node itself first. With two networks, partitioning either has the same
-  // effect.
+  // Proposes the guesses, those about the node itself first. If there are two networks, it has the same effect to
+  // partition the one or the other.
   void guesses(const std::vector<config::Node>& nodes) {
     std::vector<Fault> partitions, pauses;
     const config::Node* own = world_.config->find(fault_.node);

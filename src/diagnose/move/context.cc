@@ -17,18 +17,19 @@ namespace {
 
 constexpr std::size_t kMostContext = 10;  // conditions in the context of one fault
 constexpr std::size_t kMostEvents = 64;   // events before one fault that are considered
-constexpr int kMostUnseen = 2;            // events that no node had in a run, after which the move ends
+constexpr int kMostUnseen = 2;            // the move ends after more events than this that no node had in a run
 constexpr std::size_t kMostFaults = 8;    // process and network faults whose contexts are tried
 // Without a survey, an occurrence beyond this is not tried, because it is unknown whether the event happens so often
 // here.
 constexpr std::uint64_t kMostOccurrence = 50;
-constexpr std::int64_t kTraceSlack = 2'000'000;  // ns, between the clocks of the injector and of the tracer
+constexpr std::int64_t kTraceSlack = 2'000'000;  // ns, tolerance between the clocks of the injector and of the tracer
 constexpr std::uint64_t kLater = 2;              // further occurrences that are tried if the window began late
 constexpr int kMostLookedAt = 20'000;            // events of a run's trace that order_kept() examines
 constexpr std::size_t kMostOpenEvents = 4000;    // events considered in a time span that logs leave open
-constexpr std::size_t kMostOpenKinds = 24;       // kinds of those events that are tried
+constexpr std::size_t kMostOpenKinds = 24;       // kinds of events in that time span that are tried
 constexpr std::size_t kMostOpenTimes = 4;        // occurrences of each kind that are tried
-constexpr std::size_t kMostOpenAhead = 6;        // moments in that time span whose places are surveyed in advance
+// moments in that time span for which the survey asks place questions in advance
+constexpr std::size_t kMostOpenAhead = 6;
 constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault that are tried
 constexpr std::size_t kMostElsewhere = 6;        // events before a fault that are tried, of all other nodes together
 
@@ -256,7 +257,8 @@ class ContextMove final : public Move {
     }
   }
 
-  // Tries conditions that were met on this node on every node next; then the context is extended from there.
+  // Makes the next trial wait on every node for these conditions, which were met on this node. Later trials extend the
+  // context from there.
   void spread(std::vector<Condition> when) {
     spread_ = std::move(when);
     step_ = Step::spread;
@@ -295,8 +297,8 @@ class ContextMove final : public Move {
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
-  // True if the node did not have the last event of the context in this run, although it had it in earlier ones: it has
-  // the role in some runs only.
+  // True if the node did not have the last event of the context in this run, although the node had it in earlier runs.
+  // It therefore has the role in some runs only.
   bool role_elsewhere(const RunResult& result) const {
     if (context_.empty() || result.trace.events.empty()) return false;
     const std::string& home = base_.faults[fault_].node;
@@ -379,9 +381,9 @@ class ContextMove final : public Move {
 
   static std::string group_of(const std::string& id) { return id + "-anywhere"; }
 
-  // Arms the fault on every node, as a group of which the first fires. Faults that wait for it get alternatives that
-  // wait for its alternatives, with the two nodes exchanged. Partitions concern the whole deployment and keep their
-  // node.
+  // Arms the fault on every node, as a group of which only the first one that is reached fires. Faults that wait for it
+  // get alternatives that wait for its alternatives, with the two nodes exchanged. Partitions concern the whole
+  // deployment and keep their node.
   Schedule amplify(Schedule schedule, std::size_t index) const {
     const std::string home = schedule.faults[index].node;
     std::set<std::string> moved{schedule.faults[index].id};
@@ -481,8 +483,8 @@ std::vector<ContextEvent> moments_between(const World& world, const Candidate& c
   return moments;
 }
 
-// The schedule of level 1 that contains the fault, no calls, and at most kFewTogether faults: with as many as possible,
-// or the fault `alone`; nullptr if there is none.
+// The schedule of level 1 that contains the fault and no failed calls: the one with the most faults, up to
+// kFewTogether, or, if `alone`, the one without other faults. nullptr if there is none.
 const Schedule* base_of(const World& world, const std::string& id, bool alone) {
   const Schedule* best = nullptr;
   for (const Schedule& schedule : world.plan.schedules) {

@@ -22,7 +22,8 @@ class CallGroupMove final : public Move {
       Question question{fault.node, {}, call_condition(fault.call)};
       const Answer* answer = world.survey.find(question);
       if (answer != nullptr && answer->times < static_cast<std::uint64_t>(fault.count)) continue;
-      // Do not let calls fail during the start: a node that cannot start prevents the other faults of the group.
+      // Do not let calls fail during the start, because a node that cannot start prevents the other faults of the group
+      // from firing.
       if (comes_at_start(world.survey, fault)) fault.when = {elapsed(kTimeStep)};
       units_.push_back({std::move(fault), c.weight});
     }

@@ -72,14 +72,14 @@ class NthMove final : public Move {
     std::erase(ranges_, running_);
     if (!range) chance_[static_cast<std::size_t>(running_.first - 1)] = 0;
     if (!fired) {
-      // The node makes fewer calls, so later ones need not be tried. An inconclusive run shows this only if it happens
-      // twice.
+      // The node makes fewer calls, so later ones need not be tried. One inconclusive run does not show this, but two
+      // do.
       if (run.result->oracle != OracleAnswer::unknown || ++inconclusive_ > 1) limit_to(running_.first - 1);
       if (range) works_ /= 2;
       return;
     }
     inconclusive_ = 0;
-    // The node made no further call before the end of the range: failing several calls may have changed its behaviour.
+    // The node made fewer calls than the range has, perhaps because the failed calls changed its behaviour.
     if (range && outcome->injected > 0 &&
         running_.first + static_cast<int>(std::min<std::uint64_t>(outcome->injected, 1'000'000)) - 1 < running_.last &&
         run.result->oracle == OracleAnswer::miss)
@@ -115,9 +115,10 @@ class NthMove final : public Move {
     return span.last > span.first ? works_ * kRangeReproduces * sum(span) : kReproduces * sum(span);
   }
 
-  // True if a range and its halves find the right call in fewer expected runs than single calls do, provided that it is
-  // one of these. Single calls, most likely first, take the sum of i * chance(i) runs. A range takes 1, and with
-  // probability `reproduces` replaces them by log2(size) further runs.
+  // True if a range and its halves find the right call in fewer expected runs than single calls do, provided that the
+  // right call is in the span. Single calls, most likely first, take the sum of i * chance(i) runs. A range takes 1
+  // run. With probability `reproduces`, it reproduces the bug, and log2(size) further runs then take the place of the
+  // single calls.
   bool quicker(const Span& span) const {
     std::vector<double> chances;
     for (int n = span.first; n <= span.last; ++n) chances.push_back(chance_[static_cast<std::size_t>(n - 1)]);
@@ -208,7 +209,7 @@ std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const s
 Moves nth_moves(const World& world) {
   Moves moves;
   if (!world.uses("nth")) return moves;
-  // For exceptions: each place that may throw it, at each visit.
+  // For exceptions: each place that may throw the exception, at each visit.
   const auto exception_moves = [&world](const Candidate& c, const auto& add) {
     double prior = kShareNth * c.weight;
     std::set<std::string> places;
@@ -222,7 +223,8 @@ Moves nth_moves(const World& world) {
       fault.count = 1;
       fault.times = 1;
       if (!places.insert(schedule::fingerprint(base)).second) continue;
-      // A place that is reached as often as another one is probably reached in the same visits.
+      // If a place is reached as often as another one, both are probably reached in the same visits, so that trying
+      // both adds little.
       if (const Answer* answer = world.survey.find({fault.node, {}, visit_condition(fault)});
           answer != nullptr && !counts.insert(answer->times).second)
         prior *= kNextStep;

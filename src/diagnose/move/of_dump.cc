@@ -156,8 +156,8 @@ class Builder {
   // The points of the workload at which the first fault is tried if its time is unknown.
   std::vector<std::int64_t> points() const { return points_of_workload(span_); }
 
-  // The time from the start of the workload to the candidate, changed to the middle of a fault-free run if it is later
-  // than that run lasts.
+  // The time from the start of the workload to the candidate. If that is longer than a fault-free run lasts, half the
+  // duration of such a run.
   std::int64_t observed(const Candidate& c) const {
     const std::int64_t since = std::max<std::int64_t>(0, c.first_ts - plan_.workload_ts);
     // Production runs for days, but a first fault after the end of the test's workload would have no effect. (Later
@@ -181,7 +181,7 @@ class Builder {
   }
 
   // A message may give two candidates of which only one is right: a node that stops logging has ended or is paused.
-  // Both have the same text.
+  // Both candidates have the same `why`.
   struct Interpretations {
     List likelier, other;  // the same faults with the more likely, and with the other interpretation
   };
@@ -328,7 +328,8 @@ class Builder {
       }
   }
 
-  // Shortens a fault that lasts longer than the longest workload, which would end by its timeout.
+  // Shortens a fault that lasts longer than the longest workload, because the timeout would end the workload before the
+  // fault ends.
   Fault fitted(Fault fault) const {
     if (fault.duration_ns > limit_) fault.duration_ns = rounded(limit_ / 2);
     return fault;
@@ -410,8 +411,8 @@ class Builder {
     }
   }
 
-  // Proposes different calls together that begin to fail on one node with one resource error at one time: they have one
-  // cause. A full disk, for example, makes opens, writes and syncs fail.
+  // Proposes different calls together that begin to fail on one node with one resource error at one time, because they
+  // probably have one cause. A full disk, for example, makes opens, writes and syncs fail.
   void root_causes(const List& calls) {
     List left;
     for (const Candidate* c : calls)
@@ -529,7 +530,7 @@ class Builder {
   }
 
   // Proposes the call together with its neighbour. If the call also failed at other times, it may have failed only once
-  // at this one.
+  // at this time.
   void with_neighbour(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
     const double yield = kShareNeighbours * std::min(c.weight, kMuchLessLikely * neighbour.weight);
     mixed(c, c.fault, at, {&neighbour}, yield);

@@ -286,9 +286,9 @@ class PlaceMove final : public Move {
     });
   }
 
-  // --- which places and calls are reached after the context: known from the survey, otherwise from an exploratory run,
-  // which injects nothing and only counts. Most code of a function is for other situations and most kinds of calls are
-  // never made; without counting, each of them would take a run of its own.
+  // --- which places and calls are reached after the context. The survey shows this, or else an exploratory run, which
+  // injects nothing and only counts. Most code of a function is for other situations and most kinds of calls are never
+  // made; without counting, each of them would take a run of its own.
 
   void answer_from_survey() {
     std::map<std::string, Answer> answers;
@@ -453,7 +453,7 @@ class PlaceMove final : public Move {
   bool place_was_last_ = false;
   bool is_place_ = false;        // whether peek() returned a place
   bool explores_calls_ = false;  // the running exploratory run also counts calls
-  bool exploring_helps_ = true;  // false after one that met no context
+  bool exploring_helps_ = true;  // false after an exploratory run in which no context was met
   bool ended_ = false;
 };
 

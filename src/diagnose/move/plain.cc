@@ -1,5 +1,5 @@
-// Runs a list of trials, the best first. The outcome of a run removes trials that cannot be reached from the list, and
-// adds variants of trials that came too late or could not be judged.
+// Runs a list of trials, the best first. The outcome of a run removes trials whose faults cannot be reached, and adds
+// variants of trials whose faults came too late or that could not be judged.
 #include <algorithm>
 #include <cerrno>
 #include <map>
@@ -14,10 +14,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kEarlierTrials = 2;  // for one fault, each at half the previous time
+constexpr int kEarlierTrials = 2;  // further trials of one fault, each at half the previous time
 
-// A key of the fault and all faults and conditions that it waits for: of faults with equal keys, either all fire or
-// none.
+// A key of the fault and all faults and conditions that it waits for. If one of several faults with equal keys cannot
+// fire, none of them can.
 std::string context_key(const Schedule& schedule, const Fault& fault) {
   Schedule part;
   std::set<std::string> wanted{fault.id};
@@ -110,8 +110,8 @@ class PlainMove final : public Move {
     earlier.yield = std::max(tried.yield, kShareCallShape * worth) * kEarlierYield;
     trials_.push_back(std::move(earlier));
   }
-  // True if the fault was armed at a time, and no call matched it afterwards, or it had no effect: nothing used the
-  // resource that it limits, or sent packets that it drops.
+  // True if the fault was armed at a fixed time, and afterwards either no call matched it, or it had no effect because
+  // nothing used the resource that it limits or sent packets that it drops.
   static bool came_too_late(const Fault& fault, const schedule::RunResult& result) {
     if (fault.when.size() != 1 || fault.when[0].kind != schedule::ConditionKind::elapsed ||
         fault.when[0].elapsed_ns < kSecond)
@@ -140,8 +140,8 @@ class PlainMove final : public Move {
     }
   }
 
-  // Some of many faults did not fire, and faults that wait for them could not fire either: proposes the others without
-  // them.
+  // Some of many faults did not fire, and faults that wait for these could not fire either: proposes the schedule
+  // without the faults that did not fire themselves.
   void without_uninjected(const Trial& tried, const schedule::RunResult& result) {
     Schedule rest = tried.schedule;
     for (const Fault& fault : tried.schedule.faults)

@@ -233,8 +233,8 @@ class RareTrials {
   }
 
   // Proposes power loss, in which unsynced data are lost, for a node all of whose processes were killed at once: at the
-  // observed time, and after the last events of the node. The shares are small (kSharePower): a program that never
-  // syncs loses all its data then, whatever happened in production.
+  // observed time, and after the last events of the node. The shares are small (kSharePower), because a program that
+  // never syncs then loses all its data, whatever happened in production.
   void power_of(const Candidate& c) {
     const auto& nodes = world_.config->nodes;
     const auto node =
@@ -289,7 +289,7 @@ std::vector<Trial> call_context_trials(const World& world) {
     if (++calls > kCalls) break;
     double share = kShareCallContext;
     // Leave out, according to the survey, calls that are never made, and contexts that are met before the very first
-    // such call: plain trials already make that one fail.
+    // such call, because plain trials already make that first call fail.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;

@@ -1,6 +1,6 @@
 // Trials on other replicas. If several nodes behave alike, it is unknown which of them a production host corresponds
-// to, and its faults were assigned to one of them. If the bug needs the leader, or the node that serves clients,
-// another one may be right.
+// to, and the faults of the host were assigned to one of them. If the bug needs the leader, or the node that serves
+// clients, another of these nodes may be right.
 #include <algorithm>
 #include <string>
 #include <utility>
