@@ -17,9 +17,10 @@
 
 namespace rose::evidence {
 
-using namespace weights;  // numbers that stages read everywhere
+using namespace weights;  // the stages use its constants throughout
 
-// An event or message that the evidence contains and fault-free runs do not: the right schedule causes it again.
+// An event or message that the evidence contains and fault-free runs do not. The right schedule should make it occur
+// again.
 struct Observable {
   std::string key;  // for traces as in signs_of(), for logs as in RunResult::messages_seen
   std::string node;
@@ -35,7 +36,7 @@ struct ReportedException {
   double weight = 0;             // 0..1: how clearly the logs report it
   std::string words;             // for people: the message, and the frame of its stack
   std::vector<ThrowSite> sites;  // the places that may have thrown it; at least one
-  // visits of the first site's method before it, estimated from the fault-free run; 0: unknown
+  // number of visits of the first site's method up to the exception, estimated from the fault-free run; 0: unknown
   std::uint64_t visits = 0;
 };
 
@@ -43,11 +44,12 @@ struct ReportedException {
 struct ReportedClockStep {
   std::string node;              // name in the deployment
   std::int64_t at_ns = 0;        // by the clock before the step
-  std::int64_t duration_ns = 0;  // until it was set back; 0: no message shows that
-  std::int64_t change_ns = 0;    // negative: it was set back
+  std::int64_t duration_ns = 0;  // time until the step was undone; 0: no message shows that
+  std::int64_t change_ns = 0;    // negative: the clock was set to an earlier time
   double weight = 0;             // 0..1: how clearly the logs report it
   std::string words;             // for people: the message
-  bool all_along = false;   // a message reports at that time that it is wrong; it may have been so from the beginning
+  // a message reports at `at_ns` that the clock is wrong; it may have been wrong from the beginning
+  bool all_along = false;
   bool either_way = false;  // the direction is unknown: the step may also be -change_ns
   Known known = Known::stated;
 };
@@ -61,7 +63,7 @@ struct ReportedLimit {
   std::uint64_t count = 1;                                    // number of messages
   double weight = 0;                                          // 0..1: how clearly the logs report it
   std::string words;                                          // for people: the message
-  bool inferred = false;                                      // everything went on as before
+  bool inferred = false;                                      // the node continued as before
 };
 
 struct Evidence {
@@ -74,11 +76,11 @@ struct Evidence {
   std::vector<std::string> log_notes;
 
   std::optional<profile::Profile> profile;
-  const config::Config* config = nullptr;           // not nullptr; its nodes and [diagnose]
+  const config::Config* config = nullptr;           // never nullptr
   std::map<std::string, std::string> host_to_node;  // --map: node by host
   std::set<std::string> without;                    // --without: names of diagnose::parts() that are switched off
 
-  // True if a tracer recorded what happened to nodes: what its dump does not contain did not happen to them.
+  // True if a tracer recorded nodes, so that an event which its dump does not contain did not happen to these nodes.
   [[nodiscard]] bool recorded() const;
   // True if messages of logs are evidence, too.
   [[nodiscard]] bool reported() const;

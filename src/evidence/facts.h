@@ -43,8 +43,8 @@ struct ProcessEvent {
   bool asked = false;        // another process had asked it to end, by a signal that it caught
 };
 
-// The time at which the end of a process began, that is, at which its signal was sent. If the record does not have that
-// time, if it represents several ends, and for other events: its timestamp.
+// The time at which the end of a process began, that is, at which its signal was sent. For a record that lacks this
+// time or represents several ends, and for other events, the timestamp.
 [[nodiscard]] std::int64_t end_began(const Event& event);
 
 // True if the process exited after another process had asked it to end, as `systemctl restart` and a rolling update do.

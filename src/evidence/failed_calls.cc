@@ -165,8 +165,8 @@ class Reader {
     return found;
   }
 
-  // True if the call failed because its process was ending. An exception are resource errors of a process that ended in
-  // an orderly way: it still writes its data, so these are evidence of a broken disk.
+  // True if the call failed because its process was ending. Resource errors of a process that ended in an orderly way
+  // are an exception: such a process still writes its data, so its errors are evidence of a broken disk.
   static bool dying(const Event& event, int node, const Endings& endings) {
     if ((event.flags & trace::kDying) != 0) return true;
     const auto of = endings.find({node, event.pid});
@@ -223,7 +223,8 @@ class Reader {
       left_out_[static_cast<std::size_t>(LeftOut::planned)] += weight_of(event);
       return;
     }
-    // Failures without an error have no number of their own: short transfers and SIGBUS get different ones.
+    // Failures without an error have no errno. Short transfers get 0 and accesses that ended in SIGBUS get a negative
+    // number, so that they are not put into one group.
     const auto err = static_cast<std::int16_t>(event.err != 0 ? event.err : -event.signal);
     const bool foreign = programs_.foreign(node, event.pid, event.ts_ns);
     const ScfKey key{node, event.syscall, err, texts.pattern(event.path), to.id, cause != nullptr, foreign};
@@ -297,7 +298,7 @@ class Reader {
     return last != succeeded_.end() && last->second > group.first_ts;
   }
 
-  // True if a file with its path pattern was first created between `since` and the failure.
+  // True if a file with the group's path pattern was first created between `since` and the failure.
   [[nodiscard]] bool created_between(const FailedCall& group, const ScfKey& key, std::int64_t since) const {
     if (key.pattern == 0) return false;
     const auto made = created_.find(file(key.node, key.pattern));

@@ -1,5 +1,5 @@
-// Groups the failed calls of all dumps: those of a group differ only in time. Successful calls show whether a failed
-// one succeeded later, and its ordinal.
+// Groups the failed calls of all dumps. The calls of a group differ only in time. Successful calls show whether a
+// failed call succeeded later, and the ordinal of the failed call.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct FailedCall {
   int node = 0;
   std::int16_t syscall = 0;
   std::int16_t err = 0;   // 0: it did less than requested, without an error
-  std::int64_t done = 0;  // if `err` is 0: the number of bytes that it moved
+  std::int64_t done = 0;  // if `err` is 0: the number of bytes that it transferred
   std::uint32_t requested =
       0;                // if `err` is 0: the number of bytes requested; 0: an access to a mapped file ended in SIGBUS
   std::string pattern;  // pattern of its path

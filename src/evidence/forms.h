@@ -22,8 +22,8 @@ inline constexpr std::int64_t kTimeStep = 100'000'000;
 
 // A condition that is met this time after the start of the workload, rounded down to kTimeStep.
 [[nodiscard]] schedule::Condition elapsed(std::int64_t ns);
-// The conditions for a fault that follows the start of the workload, or of its preceding faults, by `ns`: an elapsed
-// time rounded to the nearest kTimeStep, or none if that is 0.
+// The conditions for a fault that follows the start of the workload, or the preceding faults, by `ns`: an elapsed time
+// rounded to the nearest kTimeStep, or none if that is 0.
 [[nodiscard]] std::vector<schedule::Condition> after_ns(std::int64_t ns);
 // An upper bound of the workload's duration in nanoseconds: its timeout.
 [[nodiscard]] std::int64_t longest_workload(const config::Config& config);

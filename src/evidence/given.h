@@ -22,7 +22,7 @@ struct Given {
   const Evidence& inputs;
   const NodeMap& nodes;
   const std::int64_t longest_ns;                // upper bound of the duration of the test deployment's workload
-  const profile::Restarts* restarts = nullptr;  // failures that follow restarts there; nullptr: unknown
+  const profile::Restarts* restarts = nullptr;  // failures after restarts in that deployment; nullptr: unknown
 
   [[nodiscard]] const config::Config& config() const { return *inputs.config; }
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }

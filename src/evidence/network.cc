@@ -21,7 +21,7 @@ constexpr std::size_t kMostConnections = 16;  // connections of one pair that ar
 struct Cluster {
   std::int64_t start = 0;
   std::int64_t end = 0;
-  // The intersection of the intervals in which the causes of the silences began: the partition began in it.
+  // The intersection of the intervals in which the causes of the silences began. The partition began in this interval.
   std::int64_t begins = 0;
   std::int64_t begins_by = INT64_MAX;
   std::vector<Silence> silences;
@@ -42,7 +42,7 @@ std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence
 bool begins_with(const Cluster& cluster, const Silence& silence) {
   if (silence.start - cluster.start <= kSilentTogether) return true;
   // On a rarely used connection, the last packet may precede the partition by far more than on a busy one. Then the
-  // interval in which its cause began has to overlap that of the cluster.
+  // interval in which the cause of the silence began has to overlap the interval of the cluster.
   const std::int64_t by = silence.begin_within < 0 ? INT64_MAX : silence.start + silence.begin_within;
   return cluster.begins_by != INT64_MAX && silence.start <= cluster.begins_by + kJitter &&
          by >= cluster.begins - kJitter;
@@ -64,8 +64,8 @@ bool echoes(const Cluster& cluster, const Silence& silence) {
 }
 
 // Corrects the start of silences on connections that were rarely used: their last packet may precede the partition by a
-// long time. If a busier connection between the same nodes ended its silence at the same time, the partition began when
-// that one fell silent.
+// long time. If the silence of a busier connection between the same nodes ended at the same time, the partition began
+// when the busier connection fell silent.
 std::vector<Silence> since_busy(std::vector<Silence> silences) {
   std::map<std::tuple<int, int, std::uint16_t>, std::vector<Silence*>> of;
   for (Silence& silence : silences)
@@ -126,12 +126,13 @@ struct Edge {
 };
 
 // Explains the pairs of a cluster by partitions of few nodes: a greedy vertex cover, which repeatedly takes the node
-// with the most remaining pairs, and among equal ones that with the longest silences.
+// with the most remaining pairs, and of several such nodes the one with the longest silences.
 void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t networks,
            std::vector<Partition>& partitions) {
   std::map<std::pair<int, int>, Edge> edges;
   std::map<std::pair<int, int>, std::vector<const Silence*>> echoes;
-  // The start of the partition, if it is known: an idle connection fell silent before it.
+  // The start of the partition; 0 if it is unknown. The silence of an idle connection begins earlier, so it counts only
+  // from this time on.
   const std::int64_t begin =
       cluster.begins_by == INT64_MAX ? 0 : std::min(cluster.begins, std::max(cluster.begins_by, cluster.start));
   const auto start_of = [&](const Silence& silence) {
@@ -219,8 +220,8 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     partition.ports.assign(ports.begin(), ports.end());
     if (!unknown_sender) partition.peers.assign(peers.begin(), peers.end());
     partition.all_others = unknown_sender || peers.size() + 1 == networks;
-    // The partition is one-way only if the other direction was observed and mostly stayed open. It may contain some
-    // silence, because packets sent into a one-way partition are retransmitted at growing intervals.
+    // The partition is one-way only if the other direction was observed and mostly stayed open. It may be silent for
+    // some of the time, because packets sent into a one-way partition are retransmitted at growing intervals.
     if (unknown_sender) {
       partition.direction = schedule::Direction::both;
     } else if (others_watched && out * 2 < in) {

@@ -1,6 +1,6 @@
 // Derives partitions from silences between pairs of nodes, and from calls between them that fail as unreachable.
-// Silences that begin together belong to one partition, and the node that its pairs have in common was cut off from the
-// others.
+// Silences that begin together belong to one partition. The node that all pairs of a partition have in common was cut
+// off from the others.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ struct Partition {
   bool silent = false;         // packets are missing; false: only calls failed
   bool open = false;           // most of its silences had not ended when the dump was written
   std::uint64_t calls = 0;     // number of failed calls
-  std::uint64_t unseen = 0;    // of these calls, as for silences
+  std::uint64_t unseen = 0;    // of these calls, connects that did not arrive (Silence::unseen)
   std::vector<int> failed_at;  // nodes that made these calls, ascending
   double plain = 0;            // the highest `plain` of its silences
 };

@@ -79,7 +79,7 @@ struct Mentioned {
   std::set<std::string> addresses;
 };
 
-// The name of the node of events that name none.
+// The name of the node to which events belong that name no node.
 std::string default_name_of(const trace::Meta& meta) {
   if (!meta.node.empty()) return meta.node;
   if (!meta.host.empty()) return meta.host;
@@ -157,8 +157,8 @@ Result<void> take_mapped(const Evidence& inputs, const std::vector<std::string>&
   return {};
 }
 
-// Matches a host whose tracer recorded a unit, service, pod or container with the name of a node, unless another host
-// has one of that name.
+// Matches a host whose tracer recorded a unit, service, pod or container with the name of a node, unless this is also
+// true of another host.
 void match_labels(const Evidence& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
                   ByText& by_name, std::vector<std::string>& notes) {
   static constexpr std::array<std::string_view, 4> kNaming = {
@@ -252,12 +252,11 @@ void match_rest(const Evidence& inputs, const std::vector<std::string>& names, c
     const bool replica = similar.replicas.size() > 1;
     if (replica) replicas.insert(similar.replicas);
     notes.push_back(
-        fmt::format("'{}' of the dump was matched to node '{}': {:.0f} % of its actions match those of {} in the "
-                    "profile; use --map {}=NODE if that is wrong",
+        fmt::format("'{}' of the dump was matched to node '{}': {:.0f} % of its actions match those of '{}' in the "
+                    "profile{}; use --map {}=NODE if that is wrong",
                     similar.host, names[static_cast<std::size_t>(similar.node)], similar.share * 100,
-                    replica ? std::string("that node and similar ones, which are tried instead")
-                            : "'" + names[static_cast<std::size_t>(similar.node)] + "'",
-                    similar.host));
+                    names[static_cast<std::size_t>(similar.node)],
+                    replica ? " and those of similar nodes, which are also tried" : "", similar.host));
     std::erase(left, similar.host);
     std::erase(free, similar.node);
   }

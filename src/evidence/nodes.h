@@ -44,7 +44,8 @@ class NodeMap {
     for (int node = 0; node < count(); ++node) own += network_of(node) == node ? 1 : 0;
     return own;
   }
-  // The node with this address (without a port) or name, as in the fields src, dst and peer of events; kNone, kShared.
+  // The node with this address (without a port) or name, as in the fields src, dst and peer of events; kNone or kShared
+  // if it does not identify one node.
   [[nodiscard]] int of_address(std::string_view address) const;
   // True if a dump contains events of this node. Silences of packets to other nodes were not recorded.
   [[nodiscard]] bool watched(int node) const { return watched_[static_cast<std::size_t>(node)]; }

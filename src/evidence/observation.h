@@ -45,8 +45,8 @@ struct Observation : trace::Event {
 // The observations of one dump, or of all logs of an incident.
 struct Source : trace::TraceBase {
   std::vector<Observation> observations;  // by time
-  // It contains everything that happened to its nodes during its time: what it does not contain did not happen. False
-  // for logs.
+  // True if the source contains everything that happened to its nodes in its time span, so that what it does not
+  // contain did not happen. False for logs.
   bool complete = true;
 
   // States how an observation of this source is known. `origin` is kept as long as a copy of the source exists.

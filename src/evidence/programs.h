@@ -1,5 +1,5 @@
-// Determines whether the test deployment runs the programs of the processes in the dumps: a dump of a whole host
-// also contains events of package management, cron jobs and other servers.
+// Determines whether the test deployment runs the programs of the processes in the dumps, because a dump of a whole
+// host also contains events of package management, cron jobs and other servers.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,9 @@
 
 namespace rose::evidence {
 
-// Limits how long ends of nodes explain failures, where the dump shows no start afterwards (it began late, or another
-// tool made it): until the next sign that the node was running. A node that ends again, or whose packets arrive, must
-// have been started in between.
+// If the dump shows no start after the end of a node (because the dump began late, or another tool made it), the end
+// explains failures only until the next sign that the node was running. A node that ends again, or whose packets
+// arrive, must have been started in between.
 [[nodiscard]] std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& given,
                                                       const Facts& facts);
 

@@ -88,7 +88,7 @@ Usual usual_silence(const Source& source, const Observation& event, const Silenc
   // A message names a peer, not a connection, so it cannot be compared with the connections of the profile.
   if (!given.inputs.profile || !event.seen()) return usual;
   for (const profile::Silence& known : given.inputs.profile->silences) {
-    // Compare silences of one service only: a pair's idle connections do not make its busy ones benign.
+    // Compare silences of one service only, because a pair's idle connections do not make its busy ones benign.
     if (!known.is_of(event.sport, event.dport)) continue;
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
     const bool by_address = known.src == source.str(event.src) && known.dst == source.str(event.dst);
@@ -103,8 +103,9 @@ Usual usual_silence(const Source& source, const Observation& event, const Silenc
   return usual;
 }
 
-// The index of the earliest end or pause of either end at which the silence begins, so that it is not a network fault.
-// `by`: the node whose log reports the silence; kNone if a tracer recorded it. `rhythm`: see heartbeat().
+// The index of the earliest cause (an end or pause of one of the two nodes) with which the silence begins, so that it
+// is not a network fault; nullopt if there is none. `by`: the node whose log reports the silence; kNone if a tracer
+// recorded it. `rhythm`: see heartbeat().
 std::optional<std::size_t> cause_of(const Silence& silence, double plainness, int by, std::int64_t rhythm,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
@@ -117,8 +118,8 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
     if (c.plainness < kLeastReported && c.plainness < plainness) continue;
     // A node that reports a silence and then ends itself ended because of the silence.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
-    // Other processes of the node continued. If the pair communicated after the end, the connection was not of the
-    // ended process.
+    // Other processes of the node continued. If the pair communicated after the end, the connection did not belong to
+    // the ended process.
     if (c.partly && silence.start > c.start + rhythm) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
   }

@@ -218,7 +218,8 @@ std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Evidence& inp
   return hosts;
 }
 
-// `share`: of the host's behaviour that the node shows. `covered`: of the node's behaviour that the host shows.
+// `share`: the share of the host's behaviour that the node shows, too. `covered`: the share of the node's behaviour
+// that the host shows, too.
 struct Similarity {
   double share = 0, covered = 0;
   [[nodiscard]] double both() const {

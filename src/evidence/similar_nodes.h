@@ -13,7 +13,8 @@ namespace rose::evidence {
 struct SimilarNode {
   std::string host;  // its name in the dumps
   int node = -1;     // index into the configuration's nodes
-  double share = 0;  // of the host's behaviour that the node's profile contains, weighted by how few nodes show it
+  // the share of the host's behaviour that the node's profile contains, weighted by how few nodes show it
+  double share = 0;
   std::vector<int> replicas;  // all nodes that match equally well, `node` included
 };
 

@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "base/units.h"
-#include "weights/weights.h"
 #include "kernel/syscalls.h"
+#include "weights/weights.h"
 
 namespace rose::evidence {
 namespace {
 
-// Clocks of hosts differ, and a connect in progress is recorded when it returns: an accept may seem to come earlier.
+// Clocks of hosts differ, and a connect in progress is recorded when it returns, so an accept may seem to precede its
+// connect.
 constexpr std::int64_t kSeemsEarlier = 50 * kMillisecond;
 
 bool is_accept(const Event& event) {

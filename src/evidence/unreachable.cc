@@ -185,8 +185,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
 bool is_sufficient(const Partition& partition) {
   if (partition.plain < kLeastReported && partition.calls < kResetsOfPartition * partition.peers.size()) return false;
   if (partition.peers.size() > 1 || partition.failed_at.size() > 1) return true;
-  // One node's repeated attempts that did not reach the other one: both tracers agree on that, so the other side need
-  // not have tried to connect.
+  // One node's repeated attempts that did not reach the other one: the dumps of both nodes agree on this, so attempts
+  // of the other node are not needed as evidence.
   if (partition.unseen >= kResetsOfPartition) return true;
   return partition.all_others && partition.plain >= 1 &&
          partition.calls > 1;  // one pair only: the error must be unambiguous and repeated
