@@ -137,7 +137,7 @@ Result<void> set_weights(std::string_view text, std::string_view file) {
       continue;
     }
     if (const std::string must = wanted(entry, number); !must.empty())
-      problems.add(value->place, fmt::format("{} = {} is out of range: it is {}", entry.name, number, must),
+      problems.add(value->place, fmt::format("{} = {} is out of range: it must be {}", entry.name, number, must),
                    fmt::format("{}: {}", unit_name(entry.unit), entry.why));
     read.emplace_back(&entry, number);
   }
