@@ -176,7 +176,7 @@ TEST_CASE("a hard link to another user's file is neither read nor written", "[ba
   REQUIRE(::chown((scene.top / "node/data").c_str(), kStranger, kStranger) == 0);
   fs::create_hard_link(scene.top / "node/data", scene.top / "node/snapshot");
   CHECK(text_of(node.file("snapshot")) == "own");
-  // So may a file of root in one of root's folders.
+  // A file of root in one of root's folders may also have several hard links.
   fs::create_hard_link(scene.top / "secret/shadow", scene.top / "secret/again");
   CHECK(text_of(opened(scene.top / "secret").file("again")) == "secret");
 }

@@ -141,7 +141,7 @@ TEST_CASE("the cost of attaching functions again stays within the share") {
   world.run(600);
   const std::uint64_t again = world.detached - 60;
   CHECK(again > 100);
-  CHECK(again <= 200 + 2);  // 200 of them take 1 % of ten minutes; 2 are permitted at the start
+  CHECK(again <= 200 + 2);  // 200 attachments take 1 % of ten minutes; 2 more are permitted at the start
   CHECK(world.rates.is_attached(59));
   // If probes cost nothing, functions are sampled as often as the pauses permit.
   limits.attach_seconds = 0;

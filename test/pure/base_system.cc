@@ -35,7 +35,7 @@ std::size_t open_descriptors() {
 
 }  // namespace
 
-TEST_CASE("what is not a regular file is looked at and not opened") {
+TEST_CASE("a file that is not a regular one is examined without being opened") {
   const Folder folder;
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   fs::create_symlink("pipe", folder / "link");
@@ -152,8 +152,8 @@ TEST_CASE("devices and pipes are written to, not replaced") {
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   {
     REQUIRE(AtomicFile::create(folder / "pipe").has_value());
-  }  // creating the AtomicFile neither waited for a reader of the pipe, nor will a reader notice it
-  // Nor does a write wait for a reader. If it did, only kill -9 could end this test.
+  }  // creating the AtomicFile did not wait for a reader of the pipe, and a reader would not notice it
+  // A write does not wait for a reader either. If it did, only kill -9 could end this test.
   const Result<void> unread = write_file(folder / "pipe", "x");
   REQUIRE_FALSE(unread);
   CHECK(unread.error().message.find("nobody reads this pipe") != std::string::npos);

@@ -71,7 +71,7 @@ TEST_CASE("a service sets all properties of its container") {
   CHECK(node.env == std::map<std::string, std::string>{{"A", "b"}, {"N", "3"}});
   CHECK(node.user == "999");
   CHECK(node.container->hostname == "h");
-  CHECK(node.container->aliases == std::vector<std::string>{"named"});  // which replaces the usual alias, kv-a-1
+  CHECK(node.container->aliases == std::vector<std::string>{"named"});  // this alias replaces the usual one, kv-a-1
   REQUIRE(node.restart.has_value());
   CHECK((node.restart->max == 3 && node.restart->only_failures));
   CHECK(node.container->stop_signal == "SIGQUIT");
@@ -289,7 +289,7 @@ TEST_CASE("folders and sockets of the machine that a service is given are report
   CHECK(contains(words, "/usr is a folder of this machine: each run has its own version of it"));
 }
 
-TEST_CASE("a name server of dns is asked if it is a node") {
+TEST_CASE("of the name servers in `dns`, only those that are nodes are asked") {
   const auto nodes = read(
       "services:\n  a:\n    image: x\n    dns: [10.9.0.53, 9.9.9.9]\n    networks: [n]\n"
       "  names:\n    image: y\n    ports: ['8053:53/udp']\n    networks: {n: {ipv4_address: 10.9.0.53}}\n"

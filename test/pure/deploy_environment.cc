@@ -53,7 +53,7 @@ const RunFacts kFacts{"/run-dir", "/conf", 7, false};
 
 }  // namespace
 
-TEST_CASE("a failed command's message names a file that exists beside the configuration only", "[deploy]") {
+TEST_CASE("a failed command's message names a file that exists only beside the configuration", "[deploy]") {
   const Folder beside, where_it_ran;
   const std::filesystem::path config_dir = beside.path, ran_in = where_it_ran.path;
   std::filesystem::create_directories(config_dir / "bin");

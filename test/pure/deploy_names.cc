@@ -86,7 +86,7 @@ TEST_CASE("an alias that extends the host name is the container's full name") {
             .find("10.77.0.1\talpha.kv.default.svc.cluster.local alpha kv alpha.kv\n") != std::string::npos);
 }
 
-TEST_CASE("processes resolve the run's names and of the machine's only its own") {
+TEST_CASE("processes resolve the run's names, and of the machine's names only the machine's own") {
   const config::Config config = two_boxes();
   const std::string machine = "127.0.0.1 localhost\n127.0.0.1\tkafka alpha # of a tutorial\n127.0.1.1 vm.lab vm\n";
   CHECK(process_hosts(config, infos(config), machine, "vm") ==
@@ -164,7 +164,7 @@ TEST_CASE("the name server does not know what is outside of the run") {
   CHECK(dns_answer(query("9.9.9.9.in-addr.arpa", 12), kNames) == answered(3, 0, "9.9.9.9.in-addr.arpa", 12, ""));
 }
 
-TEST_CASE("the name server survives what is no query") {
+TEST_CASE("the name server survives messages that are not queries") {
   CHECK(dns_answer("", kNames).empty());
   CHECK(dns_answer(answered(0, 0, "alpha", 1, ""), kNames).empty());
   const std::string whole = "\x12\x34\x01\0\0\1\0\0\0\0\0\0"s + label("alpha") + "\0\1\0\1"s;
@@ -181,7 +181,7 @@ TEST_CASE("the name server survives what is no query") {
   CHECK(dns_answer("\x12\x34\x01\0\0\0\0\0\0\0\0\0"s, kNames) == refused);
 }
 
-TEST_CASE("a container asks the run's name server, then those that are nodes") {
+TEST_CASE("a container asks the run's name server first, then the name servers that are nodes") {
   CHECK(resolver_text(true, {}) == "nameserver 127.0.0.11\noptions ndots:0\n");
   CHECK(resolver_text(true, {"10.77.0.5"}) == "nameserver 127.0.0.11\nnameserver 10.77.0.5\noptions ndots:0\n");
   CHECK(resolver_text(false, {}) == kNoNameServer);

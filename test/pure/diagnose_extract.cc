@@ -108,7 +108,7 @@ TEST_CASE("only unanswered silences in the profile, not idle ones, make a silenc
   known_silence(asked, 10, 17, 2, 1, true, 0.1);
   CHECK(partitions(plan_of(config, dump, profile_of(asked))).empty());
   // If the tracer does not know what stayed unanswered, a silence in the profile that lasted to the end of the run
-  // shows nothing about the usual length of silences, but one that ended before does.
+  // shows nothing about the usual length of silences, but a silence that ended before the run does.
   Dump unknown, to_the_end, over;
   unknown.silence(3, 14, "n2", "10.77.0.1", "10.77.0.2");
   unknown.scf(9, "n1", "openat", EACCES, "/data/x");
@@ -168,8 +168,8 @@ TEST_CASE("a write that fails right after a short write to the same file leaves 
   CHECK(std::any_of(torn.alternatives.begin(), torn.alternatives.end(), [](const schedule::Fault& shape) {
     return shape.error == ENOSPC && shape.effect == schedule::Effect::none;
   }));
-  CHECK(first_of(0.15, "/data/n1/wal.log").fault.effect == schedule::Effect::none);     // not at once
-  CHECK(first_of(0.001, "/data/n1/other.log").fault.effect == schedule::Effect::none);  // of another file
+  CHECK(first_of(0.15, "/data/n1/wal.log").fault.effect == schedule::Effect::none);  // the rest did not follow at once
+  CHECK(first_of(0.001, "/data/n1/other.log").fault.effect == schedule::Effect::none);  // the rest went to another file
 }
 
 TEST_CASE("a short write before an exit gives a full disk as first candidate and the short write as second") {
@@ -278,7 +278,7 @@ TEST_CASE("calls that fail in a process that is being killed are not candidates"
 
 TEST_CASE("a main process that was asked to end was stopped from outside, whatever its status") {
   const auto config = deployment();
-  // n1 is asked to end, and ends in order; by whom, and with which status, as given.
+  // `by` asks n1 to end, and n1 ends in an orderly way with this status.
   const auto stopped = [&](std::string_view by, int status, std::uint8_t flags = trace::kMain) {
     Dump dump;
     dump.started(-1, "n1");
@@ -680,13 +680,13 @@ TEST_CASE("silences of one service do not make those of another service between 
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A silence without a port, of an old profile, excuses silences of all ports.
+  // In an old profile, silences have no port. Such a silence makes silences on all ports benign.
   auto old = profile_of(clean);
   old.silences.at(0).port = 0;
   CHECK(plan_of(config, dump, old).candidates.empty());
 }
 
-TEST_CASE("where all nodes listen on one port, profiled silences of requests do not excuse those of responses") {
+TEST_CASE("if all nodes listen on one port, profiled silences of requests do not make those of responses benign") {
   Dump clean;
   clean.silence(3, 18, "n2", "10.77.0.1", "10.77.0.2").dport = 9093;  // n1 rarely sends requests to n2
   Dump dump;
@@ -697,7 +697,7 @@ TEST_CASE("where all nodes listen on one port, profiled silences of requests do 
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].kind == FaultKind::partition);
   CHECK(discarded(plan, "benign") == 1);
-  // A profile that does not record which of the two ends serves excuses silences in both directions.
+  // A profile that does not record which of the two ends is the server makes silences in both directions benign.
   auto old = profile_of(clean);
   old.silences.at(0).answers.reset();
   CHECK(plan_of(config, dump, old).candidates.empty());
@@ -784,7 +784,7 @@ TEST_CASE("an abort that coincides with the beginning of a silence explains it")
 }
 
 // On real hosts, helper processes end all the time: cron jobs, health checks, workers.
-TEST_CASE("the end of a helper explains no later silence, and perhaps one that begins with it") {
+TEST_CASE("the end of a helper does not explain a later silence, but may explain one that begins with it") {
   const auto plan = [](double from) {
     Dump dump;
     dump.started(0.1, "n1");
@@ -857,7 +857,7 @@ TEST_CASE("nodes with one address are distinguished by their service ports, othe
   CHECK(plan.candidates[0].fault.ports == std::vector<std::uint16_t>{7002, 7003});
   CHECK(discarded(plan, "share one address") == 1);
 
-  Dump served;  // the service of n1 received nothing; who should have sent is unknown
+  Dump served;  // the service of n1 received nothing; the sender is unknown
   trace::Event& e = served.silence(5, 15, "n1", "127.0.0.1", "127.0.0.1");
   e.sport = 40000;
   e.dport = 7001;
@@ -984,7 +984,8 @@ TEST_CASE("a crash does not explain a silence of a busy pair that began 1.5 s be
 
 TEST_CASE("a failed accept is matched by its local address, because it has no peer yet") {
   Dump dump;
-  dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");  // which contains the address on which the node listens
+  // the event contains the address on which the node listens
+  dump.scf(5, "n1", "accept4", EMFILE, {}, "10.77.0.1:7000");
   dump.scf(6, "n1", "connect", EMFILE, {}, "10.77.0.2:7000");
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
@@ -1327,7 +1328,7 @@ TEST_CASE("a dump with only the fields of the contract can be planned") {
   CHECK(plan->candidates[0].path == "*/snapshot.*");
   CHECK(plan->candidates[1].error == "ENOENT");
   CHECK(plan->candidates[2].symptom);  // the exit of the node
-  CHECK(plan->candidates[3].symptom);  // that n2 was silent, which its end explains
+  CHECK(plan->candidates[3].symptom);  // the silence of n2, which its end explains
   CHECK(accounted(*plan) == plan->failures);
   CHECK(plan->workload_ts == 0);
 }
@@ -1462,7 +1463,7 @@ TEST_CASE("schedules of one plan are distinct, valid and within max_runs") {
   }
 }
 
-TEST_CASE("the events that any dump's plan accounts for add up") {
+TEST_CASE("in the plan of any dump, the numbers of events add up") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     Inputs inputs;
     const auto config = deployment();

@@ -134,7 +134,7 @@ TEST_CASE("level 2: a call that never occurs at level 1 is not counted") {
   CHECK(tried_at(d, 2) == 0);
 }
 
-TEST_CASE("level 2: calls take turns, so a late one of the second is found before all of the first are tried") {
+TEST_CASE("level 2: two calls take turns, so a late occurrence of the second is found early") {
   const auto config = two_levels();
   Dump dump = read_dump();
   dump.scf(0.3, "n2", "openat", EMFILE, "/data/n2/ccc");
@@ -338,7 +338,8 @@ TEST_CASE("level 2: a node that has the role in some runs only passes its contex
   REQUIRE(d.found);
   CHECK(d.found->faults.size() == 3);
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"handOver"});
-  CHECK(tried_at(d, 2) >= 3);  // on n1; after boot() on n1, which shows that n1 has lost the role; on any node
+  // handOver() on n1; boot() and handOver() on n1, which shows that n1 has lost the role; handOver() on any node
+  CHECK(tried_at(d, 2) >= 3);
 }
 
 TEST_CASE("level 2: a hit on a node that seldom has the role is tried on all nodes") {
@@ -375,7 +376,7 @@ TEST_CASE("level 2: a fault that waits for an amplified fault follows it, with t
   CHECK(schedule::parse_schedule(schedule::to_toml(*d.found), "s.toml"));
 }
 
-TEST_CASE("level 2: if no node reaches it, the amplification is undone and the previous event is tried") {
+TEST_CASE("level 2: if no node reaches an event, its amplification is undone and the event before it is tried") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(4, "n1", "store"), enters(5, "n1", "neverInTest")};
   Play play({enters(4, "n1", "store")},
@@ -386,7 +387,7 @@ TEST_CASE("level 2: if no node reaches it, the amplification is undone and the p
   REQUIRE(d.found->faults.size() == 1);
   CHECK(d.found->faults[0].group.empty());
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"store"});
-  CHECK(tried_at(d, 2) == 3);  // store() on n1; store() on any node; boot() and store() on n1
+  CHECK(tried_at(d, 2) == 3);  // neverInTest() on n1; neverInTest() on any node; store() on n1
 }
 
 TEST_CASE("level 2: a fault of a host that may be several nodes is widened to all of them in one schedule") {
@@ -538,7 +539,7 @@ TEST_CASE("level 2: a context met in another order is tried at the occurrence wi
   }
   SECTION("neither occurrence has production's order, and the branch ends") {
     // In the test, the node calls other functions between x(), elect() and the second flush(). In production, it called
-    // those at another time.
+    // these functions at another time.
     const std::vector<Act> other{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "a"), enters(4, "n1", "c"),
                                  enters(5, "n1", "b")};
     const std::vector<Act> testing{enters(1, "n1", "a"), enters(2, "n1", "c"), enters(2.5, "n1", "a"),
@@ -555,7 +556,7 @@ TEST_CASE("level 2: a context met in another order is tried at the occurrence wi
   }
 }
 
-TEST_CASE("level 2: one fault at a time gets a context, by rank, while the others keep theirs") {
+TEST_CASE("level 2: one fault at a time gets a context, by rank, while the others keep their times") {
   const auto config = two_levels();
   const std::vector<Act> acts{enters(3, "n1", "f1"), enters(10, "n3", "f3")};
   Dump dump;

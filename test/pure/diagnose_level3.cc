@@ -12,7 +12,7 @@ using schedule::Schedule;
 
 namespace {
 
-// The node takes a snapshot in four steps. It loses data only if it crashes between two certain ones.
+// The node takes a snapshot in four steps. It loses data only if it crashes between two of these steps.
 std::vector<Act> snapshot(const std::string& node) {
   return {calls(5, node, "openat", "/run/x/snap.tmp"), calls(5.1, node, "write", "/run/x/snap.tmp", false),
           calls(5.2, node, "fsync", "/run/x/snap.tmp"), calls(5.3, node, "rename", "/run/x/snapshot"),
@@ -375,7 +375,7 @@ TEST_CASE("level 3: the context whose run showed the dump's symptoms is refined 
   CHECK(std::find(counts.begin(), counts.end(), 1) != counts.end());
 }
 
-TEST_CASE("level 3: a crash before a later call than the one it was seen after is found") {
+TEST_CASE("level 3: a crash that must come before a later call than in the dump is found") {
   const auto config = deployment();
   const std::vector<Act> acts = snapshot("n1");
   SECTION("before an unlink") {
@@ -562,7 +562,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   CHECK(level3 == 1);
 }
 
-// Node n1 receives something twenty times per second, and writes each to two files.
+// Node n1 receives a message twenty times per second, and writes each message to two files.
 std::vector<Act> notes(double phase) {
   std::vector<Act> acts;
   for (int i = 0; i < 600; ++i) {

@@ -31,7 +31,7 @@ std::int64_t log_begin() {
   return logs::read_text(line(0, "x"), {"a", ""}, {}, kinds).nodes[0].messages[0].ts_ns;
 }
 
-// Sets the time at which a trace begins to that of the logs.
+// Sets the time at which a trace begins to the time at which the logs begin.
 trace::Trace beside_logs(trace::Trace trace) {
   const std::int64_t shift = log_begin() - kBase;
   for (trace::Event& event : trace.events) event.ts_ns += shift;
@@ -196,7 +196,7 @@ TEST_CASE("a reset is not ruled out by the end of the peer that only the same me
   INFO(end->why << "; " << reset->why);
   CHECK(reset->perhaps_symptom);
   CHECK_FALSE(reset->symptom);
-  CHECK(end->rank < reset->rank);  // a reset is mostly the end of the other side
+  CHECK(end->rank < reset->rank);  // a reset is mostly caused by the end of the other side
 }
 
 TEST_CASE("if no message names a cause, calls shortly before the failure are tried, nearest first") {
@@ -298,7 +298,7 @@ TEST_CASE("a helper's end in a log does not kill the main process, and a partiti
   for (const Candidate& c : plan.candidates) {
     INFO(c.why);
     if (c.kind == FaultKind::crash) {
-      // That the node ended is here only a possible explanation of its silence.
+      // Here the end of the node is only a possible explanation of its silence.
       if (c.why.find("nothing shows that") != std::string::npos) continue;
       crash = true;
       CHECK(c.fault.scope == schedule::Scope::others);
@@ -390,7 +390,7 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
     CHECK(with.candidates[i].weight == Approx(before->candidates[i].weight));
   }
   CHECK(with.observables.size() > before->observables.size());
-  // Next: the window of the dump ended before the node did; the dump belongs to another node.
+  // Two other cases: the window of the dump ended before the node did, and the dump belongs to another node.
   LogInputs later(config, failed, line(3, "store 3 is starting"), nullptr, {seen("n2", 8)});
   CHECK(number_of(later.plan(), FaultKind::crash) > 0);
   CHECK(number_of(later.plan(), FaultKind::syscall) == 0);
@@ -546,7 +546,7 @@ TEST_CASE("an inferred event does not explain evidence that logs state") {
   }
 }
 
-TEST_CASE("what a log says whose node is not known may be any of few nodes', but not the one that it misses") {
+TEST_CASE("a message in a log whose node is unknown may belong to any of a few nodes") {
   const auto config = deployment();
   const auto named = [&](const std::string& text) {
     logs::Templates kinds;
@@ -704,7 +704,7 @@ TEST_CASE("a pause inferred from the peers is tried with that length, then with 
   CHECK(std::find(lasts.begin(), lasts.end(), 12) != lasts.end());
 }
 
-TEST_CASE("two faults that no log reports are found while a logged kill lasts") {
+TEST_CASE("two faults that no log reports, and that last while a logged kill happens, are found") {
   const auto config = deployment();
   std::vector<Act> acts;
   for (int i = 0; i < 40; ++i) acts.push_back({1 + 1.2 * i, "n2", "put", "", ""});
@@ -896,10 +896,10 @@ TEST_CASE("an error that is logged with a peer's name and path belongs to that p
       failing("failed to install snapshot: peer=n2 error=\"write /srv/run/data/state.bin: no space left on device\"") ==
       "n1");
   CHECK(failing("failed to copy: error=\"write /srv/run/n2/data/state.bin: no space left on device\"") ==
-        "n1");  // no other message shows whose folder this is
+        "n1");  // no other message shows to which node this folder belongs
 }
 
-TEST_CASE("a node that stops logging may be paused; one that would be restarted more likely is") {
+TEST_CASE("a node that stops logging may be paused, and more likely is if it would have been restarted") {
   auto config = deployment();
   const std::string usual = line(0, "opening") + line(2, "saved") + line(4, "saved") + line(6, "closed");
   std::string missed = "n2 is late";
@@ -916,7 +916,7 @@ TEST_CASE("a node that stops logging may be paused; one that would be restarted 
   REQUIRE(ends);
   CHECK(hangs->weight > ends->weight);
   CHECK(hangs->other_length);                // how long it was paused is unknown
-  missed = "n2: connection closed by peer";  // so the machine of n2 answers, and n2 more likely ended
+  missed = "n2: connection closed by peer";  // so the machine of n2 answers, and n2 has more likely ended
   REQUIRE(candidate(FaultKind::pause));
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
   missed = "n2 is late";
@@ -924,7 +924,7 @@ TEST_CASE("a node that stops logging may be paused; one that would be restarted 
   CHECK(candidate(FaultKind::pause)->weight < candidate(FaultKind::crash)->weight);
 }
 
-TEST_CASE("a found schedule that shows none of the failure's messages is reported with a warning") {
+TEST_CASE("a found schedule whose runs contain none of the failure's messages is reported with a warning") {
   const auto config = deployment();
   Dump dump;
   dump.scf(5, "n1", "write", EIO, "/data/n1/wal");
@@ -958,7 +958,7 @@ TEST_CASE("a found schedule that shows none of the failure's messages is reporte
   }
 }
 
-TEST_CASE("a node that peers miss while it starts or stops is not partitioned; missed in between it is") {
+TEST_CASE("a node that peers miss while it starts or stops is not partitioned; one missed in between is") {
   const auto config = deployment();
   const std::string one = line(0, "starting server") + line(0.1, "listening on 10.0.0.1:9093");
   const std::string two = line(0, "starting server") + line(5, "listening on 10.0.0.2:9093"),
@@ -1058,7 +1058,7 @@ TEST_CASE("a node that peers have no route to is partitioned, which outranks a p
   }
 }
 
-TEST_CASE("a role is lost by the node that several messages name, not one, and not while nodes start") {
+TEST_CASE("a node has lost its role if several messages name it, not if one does, and not while nodes start") {
   const auto config = deployment();
   const std::string one = line(0, "starting server") + line(1, "listening"),
                     late = line(0, "starting server") + line(8, "listening");
@@ -1107,7 +1107,7 @@ TEST_CASE("an orderly stop that begins with an error is caused by the program, h
   CHECK_FALSE(stopped("Fatal error during startup. Prepare to shutdown"));
 }
 
-TEST_CASE("a node that stops while others continue was stopped, and its peers' complaints are no other fault") {
+TEST_CASE("a node that stops while others continue was stopped, and its peers' messages are not another fault") {
   const auto config = deployment();
   const std::string begins = line(0, "starting server") + line(1, "listening"),
                     stops = line(40, "received SIGTERM, shutting down");

@@ -296,8 +296,8 @@ TEST_CASE("a schedule that reproduces too rarely is refined before other schedul
 }
 
 TEST_CASE("an accepted schedule that sometimes misses is refined to one that does not depend on time") {
-  // The bug needs a partition of n1 and then its crash while it catches up. When it does that differs a little from run
-  // to run.
+  // The bug needs a partition of n1, and then a crash of n1 while it catches up. The time at which it catches up
+  // differs a little from run to run.
   const std::vector<Act> production{{-1, "n1", "boot", "", ""},
                                     {1, "n1", "apply", "", ""},
                                     {8.2, "n1", "install", "", ""},
@@ -335,7 +335,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
     CHECK(with.level == 1);
     REQUIRE(with.found);
     CHECK(with.found->faults.size() == 2);
-    // There are 10 runs more, because runs of its test missed, so that its rate is measured in runs of its own.
+    // The last 10 runs are made because some runs of the test missed, so that the rate is measured in separate runs.
     CHECK(with.runs <= 2 + with.confirm_runs + with.rate_runs + 8 + 24 + 10);
   }
   SECTION("without the part 'surer' the first schedule stays") {
@@ -619,7 +619,7 @@ TEST_CASE("progress reports the runs and seconds that are left") {
   CHECK(progress.at(5).seconds_left == Approx(10.0 * progress.at(5).runs_left));
 }
 
-TEST_CASE("calls that runs may not make are armed as alternatives once a run fired nothing") {
+TEST_CASE("calls that runs may not make are armed as alternatives once no fault fired in a run") {
   auto config = deployment();
   config.diagnose.levels = {1, 2};
   Dump dump;
@@ -661,8 +661,8 @@ TEST_CASE("calls that runs may not make are armed as alternatives once a run fir
     if (!schedule.faults.empty() && schedule.faults[0].group == "window") most = std::max(most, schedule.faults.size());
   CHECK(most >= 2);
   CHECK(most <= 16);
-  // The other call that was made was tested once, alone. Alternatives that were removed at that point are not listed as
-  // tested.
+  // If the other call was reached first, it counts as tested alone. The alternatives that were withdrawn in that run
+  // are not listed as tested.
   for (const Tried& tried : quick.tried)
     if (tried.note.find("it was reached first of") != std::string::npos)
       fired_nothing += tried.schedule.faults.size() == 1 ? 0 : 1;

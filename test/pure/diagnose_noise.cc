@@ -161,7 +161,7 @@ TEST_CASE("noise: the leader is recognised by the direction of connections") {
     if (i > 1) call(normal, 1, "n1", "accept4", fmt::format("10.77.0.{}:40001", i));
   }
   const auto profile = profile_of(normal, 2);
-  // The window begins late. Of both hosts, it contains little more than one connection between them.
+  // The window begins late. It contains little more of these two hosts than one connection between them.
   Dump dump(false);
   for (const char* host : {"alpha", "beta"}) {
     for (const char* path : {"journal", "data"}) dump.sys(1, host, "openat", fmt::format("/srv/{}/{}", host, path));

@@ -184,7 +184,8 @@ TEST_CASE("production: noise of a whole day adds at most three quarters to the n
       });
   std::sort(ratios.begin(), ratios.end());
   INFO("ratios " << fmt::format("{:.1f}", fmt::join(ratios, " ")));
-  // Without noise, a search takes about 15 runs, most of which confirm the result. Five more are a third of that.
+  // Without noise, a search takes about 15 runs, most of which confirm the result, so five further runs are already a
+  // third.
   CHECK(ratios[ratios.size() / 2] <= 1.75);
 }
 
@@ -605,7 +606,7 @@ TEST_CASE("production: a host that may be any of several nodes is tried as each 
   }
 }
 
-TEST_CASE("production: a host whose unit, pod or service has a node's name is that node unless another is") {
+TEST_CASE("production: a host whose unit, pod or service has a node's name is that node if no other host has it") {
   const auto config = deployment();
   Dump dump;
   for (const char* host : {"ip-10-3-0-7", "ip-10-3-0-8", "ip-10-3-0-9"}) dump.crashed(9, host);

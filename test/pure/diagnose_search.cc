@@ -338,8 +338,8 @@ TEST_CASE("a fault that never fires ends its branch") {
   CHECK_FALSE(d.target_reached);
   CHECK_FALSE(d.found);
   CHECK(d.verdict == Verdict::not_reproduced);
-  // The fault is tried at its time, earlier, and without a time. Its call is never made, so that it is not combined
-  // with others, and none of its schedules is repeated.
+  // The fault is tried at its time, earlier, and without a time. Its call is never made, so it is not combined with
+  // others, and none of its schedules is repeated.
   CHECK(with_write.size() <= 6);
   int tries = 0;
   for (const std::string& made : cluster.made) tries += with_write.contains(made) ? 1 : 0;
@@ -913,7 +913,7 @@ TEST_CASE("the search continues for a fault that ends the node which ended itsel
   dump.scf(8, "n1", "rename", EACCES, "/data/n1/zones");
   dump.exited(10, "n1", 1);
   dump.ends(20);
-  // The bug: n1 ends by itself, but only if its third rename fails. The failed write of n2 shows another failure.
+  // The bug: n1 ends by itself, but only if its third rename fails. The failed write of n2 causes another failure.
   const auto the_one = [](const Schedule& s) {
     const Fault* rename = fault_of(s, FaultKind::syscall, "n1");
     return rename != nullptr && rename->call.syscall == "rename" && rename->count <= 3 &&

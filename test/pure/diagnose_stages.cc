@@ -172,7 +172,7 @@ TEST_CASE("fault ids are short and unique") {
   CHECK(ids.next("cut-n1") == "cut-n1-2");
   CHECK(ids.next(std::string(80, 'x')).size() == 56);
   CHECK(ids.next(std::string(80, 'x')) == std::string(56, 'x') + "-2");
-  // The name of one node is the same as that of another one with a number.
+  // The name of one node equals the name of another node with a number after it.
   CHECK(ids.next("crash-n1") == "crash-n1");
   CHECK(ids.next("crash-n1") == "crash-n1-2");
   CHECK(ids.next("crash-n1-2") == "crash-n1-2-2");

@@ -139,7 +139,7 @@ TEST_CASE("unreachable: connects in progress that the other node never accepts a
   connects(lossy, 4, 6, 1, 2);
   lossy.meta().lost = 3;
   CHECK(cuts(plan_of(config, lossy)).empty());
-  // The dump of n2 ended before; n1 accepts n2 later.
+  // The dump of n2 ended before the attempts; n1 accepts n2 later.
   Dump ended_before;
   connects(ended_before, 4, 20, 1, 2);
   trace::Event& later = ended_before.scf(12, "n1", "accept4", 0, {}, "10.77.0.2:42000");

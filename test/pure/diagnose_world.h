@@ -94,8 +94,8 @@ class Dump {
     e.pid = 41;
     return e;
   }
-  // Adds the silences of both directions between `node` and each of `peers`. Every node sees those of what it should
-  // receive.
+  // Adds the silences of both directions between `node` and each of `peers`. Every node records the silences of packets
+  // that it should receive.
   void cut(double from, double to, int node, const std::vector<int>& peers) {
     for (const int peer : peers) {
       silence(from, to, fmt::format("n{}", node), fmt::format("10.77.0.{}", peer), fmt::format("10.77.0.{}", node));

@@ -201,8 +201,8 @@ TEST_CASE("functions that were detached are not reported as missing", "[explain]
 
 TEST_CASE("a step that only failing runs make is reported even if it is so frequent that it was detached",
           "[explain]") {
-  // In all correct runs, the step is detached; in the first `unseen` ones before the fault, so that it cannot be seen
-  // after it.
+  // In all correct runs, the step is detached. In the first `unseen` runs, it is detached before the fault, so that it
+  // cannot be observed after the fault.
   const auto with = [](int unseen) {
     Case one;
     for (int i = 0; i < 5; ++i) {
@@ -387,7 +387,7 @@ TEST_CASE("one outlier hides nothing if there are enough other runs", "[explain]
   CHECK(two.explain().verdict == explain::Verdict::nothing_found);
 }
 
-TEST_CASE("if only the order of steps marks the bug and as much varies, a few more runs are requested", "[explain]") {
+TEST_CASE("if only an order of steps marks the bug and other orders vary, a few more runs are requested", "[explain]") {
   const auto with = [](int runs, bool alone) {
     Case one;
     for (int i = 0; i < runs; ++i) {

@@ -151,7 +151,7 @@ TEST_CASE("a message that only failing runs send is reported, with what the rece
   CHECK(aborts->node == "n1");
   CHECK(aborts->clean);
   CHECK(find(e, "sends n2 \"commit <n>\" (port 7000)", true) != nullptr);
-  // That the message is received is not a further difference.
+  // The receipt of the message is not reported as a further difference.
   CHECK(find(e, "takes n1's \"abort <n>\" (port 7000)") == nullptr);
   // The function that was entered before the send becomes a suspect because of the send.
   CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) {

@@ -135,7 +135,8 @@ TEST_CASE("for a crash between two steps of a function, it ranks before the func
   CHECK(first([](script::Run run) { return run; }).function == "append");
 }
 
-TEST_CASE("what a killed process no longer does says nothing of the functions that the kill interrupted", "[explain]") {
+TEST_CASE("missing steps of a killed process are no evidence about the functions that the kill interrupted",
+          "[explain]") {
   Case one = crashing(false);
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing,
@@ -632,7 +633,7 @@ TEST_CASE("a full disk takes effect in the thread whose call fails for it, and a
   }
 }
 
-TEST_CASE("a wrong clock takes effect in the functions that read it, whatever their threads do else", "[explain]") {
+TEST_CASE("a wrong clock takes effect in the functions that read it, whatever else their threads do", "[explain]") {
   Case one;
   one.input.schedule.faults[0].kind = schedule::FaultKind::clock;
   one.input.schedule.faults[0].when.resize(1);
@@ -688,7 +689,7 @@ TEST_CASE("functions that handle the messages of a silenced node are suspects", 
   }
 }
 
-TEST_CASE("that a later crash makes a function start again does not speak against it", "[explain]") {
+TEST_CASE("a function that a later crash makes start again does not rank lower for that", "[explain]") {
   const auto share = [](bool call) {
     Case one;
     if (!call) one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
@@ -1024,7 +1025,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
                         [&](const auto& s) { return s.function == function; })
         ->why;
   };
-  // The missing check may be one of the function that calls first, or one of the function that it calls.
+  // The check may be missing in the function that calls first, or in the function that it calls.
   for (const std::string function : {"expire", "revoke"}) {
     explain::Explanation later = e;
     add_callers(later,
@@ -1258,7 +1259,7 @@ TEST_CASE("a crash at a time interrupts no thread that sleeps or waits for a pee
   }
 }
 
-TEST_CASE("only on nodes where failing runs lack a function has its caller decided not to call it", "[explain]") {
+TEST_CASE("a caller has decided not to call a function only on nodes where failing runs lack it", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
     one.add(Group::failing, failing(2 * i).enters(104, "sync", 7).enters(110, "flush", 8, "n2"));
@@ -1276,7 +1277,7 @@ TEST_CASE("only on nodes where failing runs lack a function has its caller decid
   CHECK(std::none_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "copy"; }));
 }
 
-TEST_CASE("what ended with a killed process decided nothing", "[explain]") {
+TEST_CASE("functions that ended with a killed process decided nothing", "[explain]") {
   // After the restart no client connects any more. The decision was made by the function that should have connected.
   const auto caller_decides = [](bool entered_again) {
     Case one;

@@ -123,7 +123,7 @@ TEST_CASE("many values are reported in groups, and values that vary between equa
   REQUIRE(count.sound.size() == 1);
   CHECK(count.sound[0].value == "more than 0");
   CHECK(table(e, "f(random)").score == 0);
-  // That differences are due to chance has its own probability for values; that for steps stays the same.
+  // Values have their own probability that the differences are due to chance. The probability for steps stays the same.
   CHECK(std::any_of(e.differences.begin(), e.differences.end(),
                     [](const auto& d) { return d.words == "enters give_up"; }));
 }

@@ -34,7 +34,7 @@ TEST_CASE("shifts and drifts of a clock add up, and a frozen clock stands still"
   CHECK(shows(sum, t, t + 7) == t + 7 - 2 * kSecond);
   sum.begin(3, change(0, 3), {t, t});
   CHECK(shows(sum, t, t + 10 * kSecond) == t + 28 * kSecond);
-  // If asked at a later time, the clock must not have jumped.
+  // A reading at a later time must show that the clock has not jumped.
   CHECK(shows(sum, t + 4 * kSecond, t + 10 * kSecond) == t + 28 * kSecond);
   sum.begin(4, change(0, 1, true), {t + 10 * kSecond, t + 10 * kSecond});
   sum.begin(5, change(0, 1, true), {t + 11 * kSecond, t + 11 * kSecond});

@@ -92,7 +92,7 @@ when = [ { syscall = "read", count = 1000 }, { syscall = "write", count = 500 } 
   }
 }
 
-TEST_CASE("with racing threads `after` waits for all faults, and of a group one fires") {
+TEST_CASE("with racing threads `after` waits for all faults, and one fault of a group fires") {
   for (int round = 0; round < 200; ++round) {
     Memory m(R"(
 [[fault]]

@@ -465,7 +465,7 @@ TEST_CASE("if the only node misses a peer outside the deployment, its calls to t
   CHECK(closed[0].error == ECONNRESET);
 }
 
-TEST_CASE("a node that writes again after it was missed stood still until then at most", "[logs]") {
+TEST_CASE("a node that writes again after it was missed was paused until then at most", "[logs]") {
   const auto length = [](const std::string& after) {
     const std::string start =
         "2026-01-02 03:04:01 INFO starting\n2026-01-02 03:04:02 INFO opened the store\n"
@@ -479,7 +479,7 @@ TEST_CASE("a node that writes again after it was missed stood still until then a
     REQUIRE(stop != nullptr);
     return (stop->until_ns == kNoTime ? stop->took_ns : stop->until_ns - stop->ts_ns) / 1'000'000;
   };
-  CHECK(length("2026-01-02 03:04:06.250 INFO joining again\n") == 2250);  // since its message before
+  CHECK(length("2026-01-02 03:04:06.250 INFO joining again\n") == 2250);  // counted from n2's previous message
 }
 
 TEST_CASE("a node that goes on without a start after it was missed has not ended", "[logs]") {
@@ -496,7 +496,8 @@ TEST_CASE("a node that goes on without a start after it was missed has not ended
   const std::string again = "2026-01-02 03:04:06.250 INFO joining again\n";
   CHECK_FALSE(ended(again, start));
   CHECK(ended("2026-01-02 03:04:06.100 INFO starting\n" + again, start));
-  CHECK(ended("2026-01-02 03:04:05.600 INFO joining again\n", start));  // perhaps before, by n1's clock
+  // by n1's clock, n2 may have written this before it was missed
+  CHECK(ended("2026-01-02 03:04:05.600 INFO joining again\n", start));
   CHECK(ended(again, "2026-01-02 03:04:01 INFO version 7\n" + start));  // the log does not begin with the start
 }
 
@@ -513,7 +514,7 @@ TEST_CASE("a node that reports the lost connection as well has not ended", "[log
   };
   const std::string lost = "WARN write tcp 10.0.0.2:7000->10.0.0.1:40123: write: software caused connection abort\n";
   CHECK(ended(""));
-  CHECK(ended("2026-01-02 03:04:04.900 " + lost));  // before the other side: perhaps its last words
+  CHECK(ended("2026-01-02 03:04:04.900 " + lost));  // n2 wrote this before n1 did, so it may be n2's last message
   CHECK_FALSE(ended("2026-01-02 03:04:05.140 " + lost));
 }
 

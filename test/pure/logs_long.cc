@@ -123,7 +123,7 @@ TEST_CASE("a command that fails while its caller lives on is not the end of the 
   CHECK_FALSE(begins_again.find(Hint::Kind::end, "n1")->unnamed);
 }
 
-TEST_CASE("what a node logs all the time is not its end, and short pauses are not a pause", "[logs]") {
+TEST_CASE("a message that a node logs all the time is not its end, and short pauses are no fault", "[logs]") {
   std::vector<std::pair<int, std::string>> lines;
   for (int seconds = 5; seconds < kHour; seconds += 30) {
     lines.emplace_back(seconds, "WARN task yields due to uncaught exception");
@@ -152,7 +152,7 @@ TEST_CASE("an error of a resource in all logs all the time is no hint, unless th
   CHECK(only.find(Hint::Kind::call, "n2") != nullptr);
 }
 
-TEST_CASE("one node that misses another suffices if that one's log has a gap like no other", "[logs]") {
+TEST_CASE("one node that misses a peer is enough evidence if the peer's log has an unusual gap", "[logs]") {
   const std::vector<std::pair<int, std::string>> misses = {{3042, "WARN no heartbeat from n2 for 40s"}};
   const Long gap({hour(misses), hour({}, 3000, 3060), hour({})});
   const Hint* stop = gap.find(Hint::Kind::stop, "n2");
@@ -175,7 +175,7 @@ TEST_CASE("a refusing node that then finds traces of an interrupted life had end
   CHECK(weight(alive) < 0.3);
 }
 
-TEST_CASE("what precedes the message that a program is up belongs to its start", "[logs]") {
+TEST_CASE("messages before the one that says that a program is up belong to its start", "[logs]") {
   const std::string torn = "WARN found a corrupted index file, rebuilding it: checksum mismatch";
   const Long start({hour({{1, torn}, {3, "INFO server up and running"}}), hour({}), hour({})});
   CHECK(start.evidence.hints.empty());
@@ -184,7 +184,8 @@ TEST_CASE("what precedes the message that a program is up belongs to its start",
   CHECK_FALSE(later.evidence.hints.empty());
 }
 
-TEST_CASE("a failure of its own before a gap or a start is an end, also if the log begins within a life", "[logs]") {
+TEST_CASE("a program's own failure before a gap or a start is an end, even if the log lacks its first start",
+          "[logs]") {
   const std::string panic = "ERROR terminating due to java.lang.OutOfMemoryError: Java heap space";
   const Long gap({hour({{2999, panic}}, 3000, 3050), hour({}), hour({})});
   const Hint* end = gap.find(Hint::Kind::end, "n1");
@@ -196,7 +197,7 @@ TEST_CASE("a failure of its own before a gap or a start is an end, also if the l
   CHECK(goes_on.find(Hint::Kind::end, "n1") == nullptr);
 }
 
-TEST_CASE("of two programs in one log, one may have ended when it is refused", "[logs]") {
+TEST_CASE("of two programs in one log, the one whose lines stop has ended if its port refuses connections", "[logs]") {
   std::vector<std::pair<int, std::string>> service, until;
   for (int seconds = 5; seconds < kHour; seconds += 20) {
     service.emplace_back(seconds, "INFO the index merged a segment");
@@ -211,7 +212,7 @@ TEST_CASE("of two programs in one log, one may have ended when it is refused", "
   CHECK(alive.find(Hint::Kind::end, "n2")->weight < 0.3);
 }
 
-TEST_CASE("what peers report while a node is restarted in order is no outage", "[logs]") {
+TEST_CASE("messages of peers during an orderly restart of a node do not report an outage", "[logs]") {
   const std::vector<std::pair<int, std::string>> restart = {{2000, "INFO received SIGTERM, shutting down"},
                                                             {2020, "INFO starting server, version 1.2.3"},
                                                             {2025, "INFO ready for connections"}};
@@ -227,7 +228,7 @@ TEST_CASE("what peers report while a node is restarted in order is no outage", "
   CHECK(killed.find(Hint::Kind::end, "n2")->weight > 0.5);
 }
 
-TEST_CASE("a gap like no other is a weak hint at a pause, or one at an end if the node then starts", "[logs]") {
+TEST_CASE("an unusual gap is a weak hint at a pause, or at an end if the node then starts", "[logs]") {
   const Long gap({hour({}, 3000, 3060), hour({}), hour({})});
   const Hint* stop = gap.find(Hint::Kind::stop, "n1");
   REQUIRE(stop != nullptr);

@@ -1056,7 +1056,7 @@ TEST_CASE("a silence of all nodes is not a pause of each") {
   };
   CHECK(stood(beats(36, 50)) > 0);
   CHECK(stood(beats(36, 50)) < stood(beats(20, 50)) / 2);
-  // the other node logs during a part of the gap, so its silence is not the same one
+  // the other node logs during a part of the gap, so the two silences are not the same
   CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));
 }
 
@@ -1225,7 +1225,7 @@ TEST_CASE("a run's logs show which of the failure's messages recur") {
   CHECK(matcher.observed_in({{"/nowhere/at/all.log", "n1"}}).empty());
 }
 
-TEST_CASE("an I/O error of a connection is that of no disk") {
+TEST_CASE("an I/O error of a connection is not an error of a disk") {
   for (const char* text :
        {"An I/O error occurred while sending to the backend.", "This connection has been closed: I/O error",
         "virNetSocketReadWire:1801 : End of file while reading data: Input/output error"}) {

@@ -288,7 +288,7 @@ TEST_CASE("if no thread can be started, a request is refused and the tracer cont
 
 namespace {
 
-// At the socket, this server is not rose: it answers with these bytes and then sends `forever` again and again.
+// A server at the socket that is not rose. It answers with these bytes, and then sends `forever` again and again.
 struct Impostor {
   Impostor(const fs::path& socket, std::string answer, std::string forever)
       : listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

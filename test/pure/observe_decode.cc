@@ -191,5 +191,5 @@ TEST_CASE("the tracer's tables agree with the system call table") {
   CHECK(changing("renameat2"));
   CHECK_FALSE(changing("write"));
   CHECK_FALSE(changing("read"));
-  CHECK_FALSE(changing("execve"));  // because an event of its own reports each exec
+  CHECK_FALSE(changing("execve"));  // because a separate event reports each exec
 }

@@ -124,7 +124,7 @@ TEST_CASE("the newest recordings of a folder are opened up to a total size, and 
   CHECK(none.open().all.empty());
 }
 
-TEST_CASE("what a process names as its recording is opened only if it is a file") {
+TEST_CASE("the path that a process gives for its recording is opened only if it is a file") {
   const Folder folder;
   REQUIRE(::mkfifo((folder / "watchdog").c_str(), 0600) == 0);
   const rose::test::Opened pipe(folder / "watchdog");

@@ -148,7 +148,7 @@ TEST_CASE("tcp silences: of two equally long silences the one with unanswered da
 TEST_CASE("tcp silences: a partition right after a connect is found") {
   Watch watch;
   Socket young;
-  young.receives(s(0), 1);  // that is only the answer to its SYN
+  young.receives(s(0), 1);  // this segment is only the answer to its SYN
   young.unanswered = 10;
   young.sent = s(0.01);
   for (std::int64_t now = s(0.1); now < s(12); now += kPeriod) {
@@ -321,8 +321,7 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
 }
 
 TEST_CASE("tcp silences: attempts to connect that are all given up are a silence") {
-  // nginx with a timeout of 1 s behaves like this. As long as its requests succeed, they are too short to be seen by a
-  // sample.
+  // nginx with a timeout of 1 s behaves like this. Its successful requests are so short that no sample contains them.
   const auto tried = [](Watch& watch, std::int64_t from, std::int64_t to, bool same) {
     Socket attempt;
     attempt.state = 2;

@@ -98,7 +98,7 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
   }
 }
 
-TEST_CASE("a fault without conditions or with a time only fired in time, however late the machine was") {
+TEST_CASE("a fault that waits for nothing but a time fired in time, however late the machine was") {
   schedule::Schedule plan;
   plan.faults.emplace_back();
   plan.faults[0].id = "f";

@@ -216,7 +216,7 @@ TEST_CASE("the interval after a sequential test covers the true rate as often as
   CHECK(RateTest(0.8).interval({5, 1, 0}) == Tally{5, 1, 0}.interval());
 }
 
-TEST_CASE("whether runs support a rate is reported without a test") {
+TEST_CASE("the outcomes of runs show whether a rate is likely, without a test") {
   const RateTest test(0.8);
   CHECK(test.likely({8, 2, 0}));
   CHECK(test.likely({10, 0, 0}));
@@ -242,7 +242,7 @@ TEST_CASE("the probability that a difference is due to chance equals Fisher's ex
   CHECK(chance_of_more(5, 5, 5, 5) == Approx(1));
 }
 
-TEST_CASE("a run without a fault that hits did not need counts as a miss") {
+TEST_CASE("a run that misses without a fault counts as a miss if hits have shown that the fault is not needed") {
   const Schedule schedule = two_faults();
   Series series;
   series.add(run_of(OracleAnswer::miss, schedule, {"a"}), schedule);

@@ -226,7 +226,7 @@ TEST_CASE("a function's caller is found by its return address, also after the fi
   CHECK(describe(std::uint64_t{1} << 40) == "code outside the file");
 }
 
-TEST_CASE("who starts a thread calls its function") {
+TEST_CASE("the function that starts a thread is the caller of the thread's function") {
   // The C library calls the function of the thread, but what started the thread is main().
   const Site exchange = ask("hostile_files", "exchange:callers").sites.at(0);
   CHECK(format_value(exchange.form, std::uint64_t{1} << 40, {}).text == "a library, from main");
