@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# examples/bugs: real bugs of Debian's packages, tested with recordings. Dumps are planned (the fault that caused the
-# failure must be among the first two candidates), schedules are replayed, including the hand-written one, and recorded
-# logs are read. By default, the bugs with "ci": true in case.json are tested; otherwise those that are named after the
-# build folder.
+# examples/bugs: real bugs of Debian's packages, tested with recordings. A plan is made from each dump (the fault that
+# caused the failure must be among the first two candidates), schedules are replayed, including the hand-written one,
+# and recorded logs are read. By default, the bugs with "ci": true in case.json are tested; otherwise those that are
+# named after the build folder.
 . "$(dirname "$0")/common.bash"
 command -v ip > /dev/null || skip "ip (iproute2) is missing"
 rose=$(realpath "$rose")
@@ -70,4 +70,4 @@ for case in "$examples"/*/case.json; do
   done
 done
 if [ -n "$reasons" ]; then echo "not run:$reasons"; fi
-[ $ran -gt 0 ] || [ $failures -gt 0 ] || skip "none can be had here:$reasons"
+[ $ran -gt 0 ] || [ $failures -gt 0 ] || skip "none can be installed here:$reasons"

@@ -110,6 +110,6 @@ for node in "${nodes[@]}"; do
   # The kernel sets the time of a file to that of its last timer tick, which was at most 10 ms earlier.
   awk -v name="$name" '
     $1 == "ahead" { ++looks; if ($2 < 3600000 - 1 || $3 > 3600000 + 15) { ++wrong; print name ": " $0 } }
-    END { printf "%s: %d of %d looks at the clock were wrong\n", name, wrong, looks; exit !(looks == 100 && !wrong) }' \
+    END { printf "%s: %d of %d clock readings were wrong\n", name, wrong, looks; exit !(looks == 100 && !wrong) }' \
     report/runs/run-0001/"$name"/seen || fail "$name does not see the clock shifted by an hour"
 done

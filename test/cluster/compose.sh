@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A Compose file is used unchanged, with a real engine: order, health checks, one-shot services, names, volumes. Rose's
-# own keys are beside it. Functions are those of programs that exist only in images. A schedule reproduces its bug in
-# containers as it does with plain processes.
+# own keys are beside it. Conditions name functions of programs that exist only in images. A schedule reproduces its bug
+# in containers as it does with plain processes.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -122,7 +122,7 @@ grep -q '^ 2048 $' "$run/workload.log" || fail "the tmpfs volume has the wrong s
 [ ! -e not-there ] || fail "a folder was created on this machine"
 says err "volume 'shared' is external: each run uses an empty one of its own instead"
 grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" ||
-  fail "setup did not run between the two: $(cat "$run/workload.log")"
+  fail "setup did not run between db and app: $(cat "$run/workload.log")"
 # The service is killed exactly at its 30th beat, so its log contains everything until then.
 last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log";
   awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")

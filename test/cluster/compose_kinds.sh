@@ -52,7 +52,7 @@ TOML
   no_containers "after $name"
 }
 # wait_for FILE PATTERN and wait_for_up NODE print a shell command for a workload. The command waits until a line of the
-# file matches, or until the node is up: the schedule of these runs pauses a node for a moment, so it may be late.
+# file matches, or until the node is up: the schedule of these runs pauses a node for a moment, so the node may be late.
 wait_for_up() { printf 'until rose node status %s | grep " up "; do sleep 0.05; done\n' "$1"; }
 wait_for() { printf 'until grep -q "%s" %s; do sleep 0.05; done\n' "$2" "$1"; }
 # logged FILE PATTERN: checks that the file in the run's folder contains the pattern
@@ -115,8 +115,8 @@ logged app/stdout.log '^the configuration$'
 kind dotenv-comments "$(wait_for app/stdout.log APP_TEXT=two)"
 for line in APP_PORT=8080 APP_URL=http://db:5432 APP_NAME=spaced APP_TEXT=two; do logged app/stdout.log "^$line\$"; done
 
-# The words after the first are $0 and $1 of the shell, so this check always fails. Nothing depends on it, so the
-# service runs.
+# The words after the first are $0 and $1 of the shell, so this health check always fails. No other service depends on
+# it, so the service runs nevertheless.
 kind cmd-shell-words "$(wait_for_up db)"
 logged workload.log up
 says err 'node db is not healthy'

@@ -85,7 +85,7 @@ chmod +x workload.sh incident.sh
 expect 1 "$rose" trace -c rose.toml --incident ./incident.sh -o dump.bin
 expect 0 "$rose" dump show dump.bin --type ps
 says out ' app +PS .* paused for [1-9][0-9]*\.[0-9]*s, main process$'
-! grep -E ' other +PS .* paused' out || fail "the other node was not paused"
+! grep -E ' other +PS .* paused' out || fail "the other node is reported as paused, too"
 expect 0 "$rose" diagnose --plan --trace dump.bin -c rose.toml --json
 json_is '[(c["kind"], c["node"]) for c in j["candidates"]][0]' "('pause', 'app')"
 json_is 'j["candidates"][0]["words"].split(" for ")[0]' 'pause app (all its processes)'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Health checks, hooks and the commands that run at the same time as the nodes can execute programs in containers, even
-# if only the engine can see the overlays of the containers, and as users that exist only in the image. If a container
-# ends again and again while rose waits for it to be ready, rose reports that.
+# if only the engine can see the overlays of the containers, and even as users that exist only in the image. If a
+# container ends again and again while rose waits for it to be ready, rose reports that.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"

@@ -110,8 +110,8 @@ grep -q '^mkdir 1 = File exists$' "$run/n2/stdout.log" || fail "n2 lost its file
 nothing_left "after a replay"
 no_containers "after a replay"
 
-# The container sees the run's folder. Its root can write only to the nodes' folders, because rose writes files beside
-# these by name.
+# The container sees the run's folder. Its root user can write to the nodes' folders, but not beside them, because rose
+# writes files there by name.
 sed -e 's|^env = .*|env = { WHERE = "${run_dir}" }|' -e '/^user = /d' -e '/^volumes = /d' \
   -e 's|^ready = { log = .*|env = { WHERE = "${run_dir}/n1" }\n&|' rose.toml > whole.toml
 printf 'version = 1\n[[fault]]\nid = "stall"\nkind = "pause"\nnode = "n2"\nduration = "10ms"\n' > stall.toml

@@ -87,7 +87,7 @@ expect 0 "$rose" replay syscall.toml -c rose.toml --runs 1 --allow-attached --ke
 json_is '[f["fired"] for f in j["faults"]]' '[1, 1, 1]'
 run=$(json 'j["run_results"][0]["directory"]')
 [ "$(grep -c 'Input/output' "$run/one/out")" = 1 ] || fail "more or fewer than one call failed"
-grep -q '^mkdir 6 = ok' "$run/one/out" && grep -q '^mkdir 8 = ok' "$run/one/out" || fail "its neighbours failed too"
+grep -q '^mkdir 6 = ok' "$run/one/out" && grep -q '^mkdir 8 = ok' "$run/one/out" || fail "other calls failed, too"
 [ ! -e "$run/one/made.7" ] && [ -e "$run/one/made.8" ] || fail "the failed call was made"
 [ "$(stat -c %a "$run/rose.exec.sock" 2>/dev/null || echo gone)" = gone ] || fail "the socket was left"
 
@@ -115,7 +115,8 @@ grep -q 'not implemented' $victim/out && fail "calls failed after rose ended"
 kill -9 "$(cat $victim/pid)" "$(cat report/runs/run-0001/two/pid)" 2>/dev/null || true
 expect 0 "$rose" heal
 
-# Rose is killed while a pause before a call lasts. heal lets the node continue, whose cgroup is outside those of rose.
+# Rose is killed while a pause before a call lasts. The node's cgroup is outside those of rose; nevertheless, heal lets
+# the node continue.
 service=$cgroups/service
 mkdir "$service"
 export SERVICE=$service
@@ -133,7 +134,7 @@ kind = "pause"
 node = "n1"
 duration = "1000s"
 before = { syscall = "mkdir", path = "*/made.*", count = 5 }
-when = [ { elapsed = "10ms" } ]  # the node is attached by then, and the keeper of its filter is in its cgroup
+when = [ { elapsed = "10ms" } ]  # the node is attached by then, and the process that keeps its filter is in its cgroup
 TOML
 "$rose" replay stall.toml -c rose.toml --runs 1 --allow-attached --report report3 >out3 2>err3 &
 pid=$!

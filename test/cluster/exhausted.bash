@@ -23,7 +23,7 @@ finds_limit() {
   expect 0 "$rose" profile -c rose.toml -o profile.json --runs 1
   expect 0 "$rose" diagnose --trace dump.bin -c rose.toml --profile profile.json -o found.toml \
     --stop-after confirmed --json
-  grep -qE "^kind += \"$1\"" found.toml || { fail "not the limit was found:"; cat found.toml >&2; }
+  grep -qE "^kind += \"$1\"" found.toml || { fail "the limit was not found:"; cat found.toml >&2; }
   expect 0 "$rose" replay found.toml -c rose.toml --runs 4 --json
   json_is 'j["reproduced"]' 4
 }

@@ -213,7 +213,8 @@ sed -i 's/^command = \["sh", "-c", "trap.*/command = ["sh", "-c", "echo up; yes 
 TMPDIR=$work/small expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json
 json_is '"was full: what was written may be cut short" in j["run_results"][0]["reason"]' True
 umount -l "$work/small"
-# The disk is full for 50 ms only. It is looked at often, and a trace shows the call that failed.
+# The disk is full for 50 ms only. This is noticed nevertheless, because rose checks the disk often, and because a trace
+# shows the call that failed.
 mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
 configuration '"sh", "-c", "touch n2/go; until [ -e n2/freed ]; do sleep 0.05; done"'
 cat > fill.sh <<'SH'

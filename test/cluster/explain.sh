@@ -108,7 +108,7 @@ says err "checkpoint"
 expect 2 "$rose" explain schedule.toml -c rose.toml --ask 'checkpoint'
 says err "f:return"
 
-# If it is interrupted during a run, nothing is left behind.
+# If `rose explain` is interrupted during a run, nothing is left behind.
 "$rose" explain schedule.toml -c rose.toml -o "$work/none.md" > "$work/out" 2> "$work/err" &
 pid=$!
 until_true 60 sh -c 'ls -d /run/netns/rose-*'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The setup copies programs into each run's folder. An explanation then names functions that only failing runs enter,
-# and reads values, whether a script in the folder of the copies starts a copy or the node's command is one.
+# and reads values, whether the node's command is a copy, or a script in the folder of the copies that starts one.
 . "$(dirname "$0")/common.bash"
 command -v g++ >/dev/null || skip "no g++"
 cd "$work"

@@ -39,7 +39,7 @@ if grep -q 'could not be compared' "$work/out"; then echo "the last round could 
   json_is 'any(d["what"].startswith("store calls note (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 fi
 json_is 'any(v["query"] == "note(format)" and v["score"] > 0 for v in j["values"])' True
-# The callers of that function were queried, too.
+# The callers of note() were queried, too.
 json_is 'any(d["what"].startswith("note is called by begin_epoch (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
 json_is '1 <= len(j["rounds"]) <= 4 and j["rounds"][0]["differing"] > 0 and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
 json_is 'any(l["first_wrong"] for l in j["story"])' True

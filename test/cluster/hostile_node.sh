@@ -114,7 +114,7 @@ keep = 0.5"
 fi
 
 # --- a crash with torn writes: before the crash, the node renames root's files in its folder, and creates its own files
-# with their names (no race)
+# with their names. All of this happens before rose acts, so the attack does not depend on timing.
 if [ -n "$disks" ]; then
   cat > setup.sh <<SH
 #!/bin/sh

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Rose is killed (-9) at random moments, with every kind of fault. Its guardian undoes what the kernel does not. Nothing
 # stays frozen, stopped, mounted, limited or filtered, and nodes that rose did not start survive. If the guardian was
-# killed first, `rose heal` does its work. In both cases, nothing is left after `rose heal`. ROSE_KILLS: the number of
-# rounds (12). ROSE_SEED: the seed for moments and kinds.
+# killed first, `rose heal` does the guardian's work. In both cases, nothing is left after `rose heal`. ROSE_KILLS: the
+# number of rounds (12). ROSE_SEED: the seed for moments and kinds.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -197,7 +197,7 @@ for round in $(seq "$kills"); do
   [ $by = heal ] || expect 0 "$rose" heal
   [ -z "$(leftovers)" ] || { fail "round $round, $by: left after heal: $(leftovers)"; break; }
 done
-echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until all was undone, and this test had seen it"
+echo "$round kills; the guardian took $longest ms at most (${slowest:-}) until this test noticed that all was undone"
 
 # Rose is killed at any moment of a command, also before and after its runs, with its guardian or alone. Each file that
 # the command writes must be complete or absent.

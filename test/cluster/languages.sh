@@ -85,7 +85,7 @@ run=$(json 'j["run_results"][0]["directory"]')
 printf 'read 1 = ok\nread 2 = ok\nread 3 = Input/output error\nread 4 = ok\nread 5 = ok\ndone\n' > wanted
 for node in "${nodes[@]}"; do
   cmp -s wanted "$run/${node%%|*}/stdout.log" ||
-    { fail "${node%%|*} saw otherwise:"; cat "$run/${node%%|*}/stdout.log" >&2; }
+    { fail "${node%%|*} saw other results:"; cat "$run/${node%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
 # The stack where the call failed contains the function, called by main, with file and line if there is debug
@@ -107,7 +107,7 @@ run=$(json 'j["run_results"][0]["directory"]')
 printf 'read 1 = ok\nread 2 = ok\n' > wanted
 for one in "${functions[@]}"; do
   cmp -s wanted "$run/${one%%|*}/stdout.log" ||
-    { fail "${one%%|*} went elsewhere:"; cat "$run/${one%%|*}/stdout.log" >&2; }
+    { fail "${one%%|*} was not killed at the third entry:"; cat "$run/${one%%|*}/stdout.log" >&2; }
 done
 json_is 'all(f["fired"] == 1 for f in j["faults"])' True
 for one in "${functions[@]}"; do

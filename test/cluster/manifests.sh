@@ -27,7 +27,7 @@ json_is 'j["nodes"]' "['redis-cluster-0', 'redis-cluster-1', 'redis-cluster-2']"
 cat > deployment/workload.sh <<'SH'
 #!/bin/sh
 set -e
-# A new master answers only some time after the others do. Each pod has its own clock for this.
+# A new master answers only some time after the others do, and each pod measures this time itself, so ask each of them.
 for pod in 0 1 2; do
   name=redis-cluster-$pod.redis-cluster.default.svc.cluster.local
   until redis-cli -h $name cluster info | grep -q cluster_state:ok; do sleep 0.1; done

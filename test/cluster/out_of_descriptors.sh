@@ -93,5 +93,5 @@ chmod +x workload.sh oracle.sh incident.sh
 one_store > rose.toml
 expect 0 "$rose" trace -c rose.toml --incident ./incident.sh -o dump.bin
 "$rose" dump show dump.bin --type scf > events
-grep -q EMFILE events || { fail "the dump does not say that descriptors were wanting:"; cat events >&2; }
+grep -q EMFILE events || { fail "the dump does not show that descriptors ran out:"; cat events >&2; }
 finds_limit descriptors

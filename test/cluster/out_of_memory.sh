@@ -101,7 +101,7 @@ for number in $(sed -n 's/^acknowledged //p' n1/stdout.log); do
 done
 exit $status
 SH
-# The kernel's limit for the helper alone, as an administrator sets it who finds that it uses too much memory.
+# The kernel's limit for the helper alone, as set by an administrator who finds that the helper uses too much memory.
 cat > incident.sh <<'SH'
 #!/bin/sh
 until grep -q "acknowledged 3" n1/stdout.log; do sleep 0.02; done
@@ -119,5 +119,5 @@ by_hand=/sys/fs/cgroup/memory/$(basename "$work")
 expect 0 "$rose" trace -c rose.toml --incident "./incident.sh $by_hand" -o dump.bin
 rmdir "$by_hand" 2>/dev/null || true  # it still exists if no process was killed
 "$rose" dump show dump.bin --type ps > events
-grep -q 'memory' events || { fail "the dump does not say that the kernel ended it for its memory:"; cat events >&2; }
+grep -q 'memory' events || { fail "the dump does not show that memory ran out:"; cat events >&2; }
 finds_limit memory

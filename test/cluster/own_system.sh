@@ -105,7 +105,7 @@ done
 sed 's/^command = "?"$/command = ["true"]/' server.toml > filled.toml
 before=$(cat server.log)
 expect 0 "$rose" profile -c filled.toml --runs 1
-[ "$(cat server.log)" = "$before" ] || fail "a run wrote into what runs"
+[ "$(cat server.log)" = "$before" ] || fail "a run wrote to the log of the running server"
 
 # For a Compose file, neither an engine nor running containers are needed.
 printf 'services:\n  cache: { image: "redis:7", ports: ["6379:6379"], environment: { REDIS_PASSWORD: s3cret } }\n  web:\n    build: .\n' > compose.yaml

@@ -73,5 +73,5 @@ printf '[diagnose]\njobs = 2\nmax_runs = 100\n' >> test.toml
 expect 0 "$rose" trace -c production.toml --incident "/usr/bin/python3 $work/incident.py" -o dump.bin
 expect 0 "$rose" profile -c test.toml -o profile.json --runs 1
 expect 0 "$rose" diagnose --trace dump.bin -c test.toml --profile profile.json -o found.toml --stop-after found
-grep -qE '^lose += "unsynced"' found.toml || { fail "not the loss of power was found:"; cat found.toml >&2; }
+grep -qE '^lose += "unsynced"' found.toml || { fail "the power loss was not found:"; cat found.toml >&2; }
 nothing_left "diagnose"

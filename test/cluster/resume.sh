@@ -84,7 +84,7 @@ for jobs in 1 3; do
   wait $pid || status=$?
   [ $status -eq 0 ] || { fail "the undisturbed diagnosis ended with $status"; tail -5 whole$jobs.err >&2; continue; }
   total=$(runs whole$jobs)
-  grep -q '"\*/three"' whole$jobs.toml || fail "the schedule found is not of the third file"
+  grep -q '"\*/three"' whole$jobs.toml || fail "the schedule found does not affect the third file"
 
   # The diagnosis is killed repeatedly, each time a few runs later, at an arbitrary moment of a run.
   again=()
@@ -164,7 +164,7 @@ import json, sys
 told = json.load(open("enough.out"))
 sys.exit(told["verdict"] != "reproduced" or not any("interrupted" in note for note in told["notes"]))
 PY
-grep -q '"\*/three"' enough.toml || fail "Ctrl-C after a schedule was found: it is not of the third file"
+grep -q '"\*/three"' enough.toml || fail "Ctrl-C: the schedule that was found does not affect the third file"
 diagnose enough 1 --resume
 wait $pid || fail "a diagnosis that was interrupted after it had found a schedule does not resume"
 [ "$(result enough)" = "$(result whole1)" ] || fail "the result differs after Ctrl-C once a schedule was found"

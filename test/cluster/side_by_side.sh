@@ -60,7 +60,7 @@ check() { python3 -c "import json, sys; j = json.load(open('$1')); sys.exit(0 if
 "$rose" diagnose --trace dump.jsonl -c rose.toml --report auto -o auto.toml --json > auto.out 2> auto.err
 status=$?
 [ $status -eq 0 ] || { fail "jobs = auto: exit $status"; tail -5 auto.err >&2; }
-grep -q '"\*/three"' auto.toml || fail "jobs = auto: the schedule is not of the third file"
+grep -q '"\*/three"' auto.toml || fail "jobs = auto: the schedule does not affect the third file"
 grep -q 'parallel runs: [1-8] (' auto.err || fail "jobs = auto: the number is not reported"
 grep -q 'first reproduced after ' auto.err || fail "the first reproduction is not reported"
 check auto.out '1 <= j["jobs"] <= 8 and 0 < j["first_reproduction_seconds"] <= j["seconds"]' ||
@@ -84,9 +84,9 @@ SH
 } > two.jsonl
 "$rose" diagnose --trace two.jsonl -c waits.toml --jobs 3 --stop-after found --report waits --without survey,ahead \
   -o waits-found.toml > waits.out 2> waits.err || fail "--jobs 3: $(tail -3 waits.err)"
-grep -q '"\*/three"' waits-found.toml || fail "a run beside it: the schedule is not of the third file"
-grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried side by side: $(cat waits.err)"
-grep '/two' waits/record.jsonl | grep -qv /three && fail "the run beside it was not stopped"
+grep -q '"\*/three"' waits-found.toml || fail "--jobs 3: the schedule does not affect the third file"
+grep -q ' (and 2 more in parallel)' waits.err || fail "the faults were not tried in parallel: $(cat waits.err)"
+grep '/two' waits/record.jsonl | grep -qv /three && fail "the parallel run was not stopped"
 [ ! -e waits/runs/run-0004 ] || fail "the stopped run left its folder"
 
 # Runs that the search will probably request next are made in parallel to those that it has requested. To test this, the
@@ -99,7 +99,7 @@ SH
 sed "s#$work/rounds.sh#$work/meets.sh#" rose.toml > meets.toml
 "$rose" diagnose --trace dump.jsonl -c meets.toml --jobs 2 --stop-after found --report meets -o meets-found.toml \
   > meets.out 2> meets.err || fail "runs made ahead: $(tail -3 meets.err)"
-grep -q '"\*/three"' meets-found.toml || fail "runs made ahead: the schedule is not of the third file"
+grep -q '"\*/three"' meets-found.toml || fail "runs made ahead: the schedule does not affect the third file"
 before=$(wc -l < meets/record.jsonl)
 "$rose" diagnose --trace dump.jsonl -c meets.toml --jobs 2 --stop-after found --report meets -o meets-again.toml \
   --resume > meets-again.out 2>&1 || fail "runs made ahead, resumed: $(tail -3 meets-again.out)"
@@ -113,7 +113,7 @@ status=$?
 [ $status -eq 0 ] || fail "--stop-after found: exit $status"
 check found.out 'j["verdict"] == "reproduced" and j["rate"] is None and j["confirm_runs"] == 0' ||
   fail "--stop-after found: $(cat found.out)"
-grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule is not of the third file"
+grep -q '"\*/three"' found.toml || fail "--stop-after found: the schedule does not affect the third file"
 
 # Nodes of different runs write to the same file of the machine.
 sed "s#touch rounds ready#&; echo x > $work/shared#" node.sh > sharing.sh

@@ -33,4 +33,4 @@ for system in "$@"; do
   echo "$system: survived its fault"
 done
 if [ -n "$reasons" ]; then echo "not run:$reasons"; fi
-[ $ran -gt 0 ] || [ $failures -gt 0 ] || skip "none can be had here:$reasons"
+[ $ran -gt 0 ] || [ $failures -gt 0 ] || skip "none can be installed here:$reasons"

@@ -104,7 +104,7 @@ for line in "a=container:$docker" a=name:shop-db-1 a=project:shop a=service:db a
   b=cluster:east 'b=team:storage people'; do
   label "$line" || fail "the dump lacks '$line': $(head -n 1 "$work/events")"
 done
-label "a=else:left out" && fail "a label that says nothing to rose is in the dump"
+label "a=else:left out" && fail "a label with an unknown key is in the dump"
 expect 0 "$rose" dump show "$work/dump.bin"
 says out "# a: container $docker, name shop-db-1, project shop, service db, cluster east, team storage people"
 start_trace --node "p=container:pod:$uid"
@@ -190,4 +190,4 @@ entered "$(hostname)" --pid PID
 entered n1 --node n1=pid:PID
 [ "$count" = 1 ] || fail "n1 has $count entries of its own function, not 1"
 entered n2 --node n2=pid:PID
-[ "$count" = 0 ] || fail "n2 has $count entries of a function that is n1's alone"
+[ "$count" = 0 ] || fail "n2 has $count entries of a function that only n1 has"

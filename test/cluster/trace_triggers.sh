@@ -96,7 +96,7 @@ say miss quiet
 say miss quiet
 until_true 30 bash -c "'$rose' dump --control '$work/sock' -o now.bin -q && '$rose' dump show now.bin --summary | grep -q 'openat ENOENT x'"
 stop_tracer
-"$rose" dump show noise.bin --format jsonl | grep -q rose-none && fail "what is expected was recorded"
+"$rose" dump show noise.bin --format jsonl | grep -q rose-none && fail "an expected failure was recorded"
 expect 0 "$rose" trace --noise list --noise '*:ENOENT'
 says out '^ENOENT: read write open'
 expect 2 "$rose" trace --noise opneat:ENOENT --pid $victim

@@ -91,9 +91,9 @@ PY
 unclear() { grep '"verdict": *"inconclusive"' "$work/$1/record.jsonl" || true; }
 
 mv secret.key ..
-# runs that disturb each other would be repeated, which can happen only without workers, so make one run at a time
+# Make one run at a time: without workers, parallel runs may disturb each other and would then be repeated.
 diagnose here --jobs 1
 ends_with 0 here
 mv ../secret.key .
-grep -q '"\*/two"' "$work/here.toml" || fail "the schedule found is not of the second file"
+grep -q '"\*/two"' "$work/here.toml" || fail "the schedule found does not affect the second file"
 total=$(runs here)

@@ -46,7 +46,7 @@ SH
   chmod +x "$work/starts-$how"
   diagnose "$how" --engine "$work/starts-$how" --workers 2
   ends_with 0 "$how"
-grep -q '"\*/two"' "$work/$how.toml" || fail "$how: the schedule found is not of the second file"
+grep -q '"\*/two"' "$work/$how.toml" || fail "$how: the schedule found does not affect the second file"
   [ "$(ls "$work/$how/traces" | wc -l)" -eq "$(runs "$how")" ] || fail "$how: traces are missing"
   ! grep -q 'workers were lost' "$work/$how/record.jsonl" || fail "$how: a run was abandoned"
   grep -q 'another worker makes its run' "$work/$how.err" ||
