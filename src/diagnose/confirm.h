@@ -42,7 +42,8 @@ class Confirmation {
 
   // Makes further runs of the schedule. `doing`: for the progress report. `series` receives the outcomes.
   [[nodiscard]] Result<void> repeat(Lead& lead, int runs, const std::string& doing, schedule::Series& series);
-  // Announces `more` further runs of the schedule to a runner that works ahead. `then` adds runs if there is room left.
+  // Announces `more` further runs of the schedule to a runner that makes runs ahead of time. `then` adds other runs if
+  // there is room left.
   template <class Then>
   void expect_more(const Lead& lead, int more, Then then) {
     const std::size_t room = lab_.room();

@@ -165,7 +165,7 @@ std::optional<ContextEvent> context_event(const trace::TraceBase& trace, const t
   narrow_to_paths(trace, event, *info, node, call);
   if (!call.path && !call.path2) narrow_to_socket(trace, event, *info, node, call);
   narrow_to_flags(event, call);
-  condition.result = "ok";  // the tracer also records a nonblocking connect that has begun as a success
+  condition.result = "ok";  // the tracer records a nonblocking connect that is in progress as a success, too
   found.key = fmt::format("s {} {} {} {} {}", call.syscall, call.path.value_or(""), call.path2.value_or(""),
                           call.peer.value_or(call.local.value_or("")),
                           call.args.empty() ? std::string{} : call.args.begin()->second);

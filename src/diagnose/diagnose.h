@@ -86,7 +86,7 @@ struct Candidate {
       // observed)
       other_length;
   std::int64_t last_ts = 0;         // its last event; for pauses and partitions, their end
-  std::vector<std::int64_t> again;  // SCF: the times at which further incidents of it began, ascending
+  std::vector<std::int64_t> again;  // SCF: the times at which it began to fail in later incidents, ascending
   std::int64_t since_ts = 0;  // if logs show only a time span: it happened between this and first_ts; 0: at first_ts
   bool profiled = false;      // the profile contains it as well, but far more rarely
   int ordinariness =
@@ -104,7 +104,7 @@ struct Candidate {
   bool fatal = false;          // SCF: the node ended itself right after it
   double plainness = 1;        // 0..1: how clearly the evidence states it; 1: recorded by a tracer
   Known known = Known::seen;
-  bool assumed = false;            // nothing mentions it; it would only explain what was observed
+  bool assumed = false;            // no evidence mentions it; it is only a possible explanation
   double weight = 0;               // probability that it belongs to the cause; the weights of a plan add up to 1
   std::vector<std::string> nodes;  // all nodes that the fault affects; set by make_plan()
   Features features{};             // the basis of its weight and rank
@@ -116,7 +116,7 @@ struct RestartSeen {
   std::int64_t ts = 0;    // time of the first end
   int signal = 0;         // the signal that ended it last; 0: it exited
   int status = 0;         // if it exited: its exit status
-  std::size_t after = 0;  // number of failed calls among the candidates that follow the first restart of any node
+  std::size_t after = 0;  // number of candidates that are failed calls after the first restart of any node
 };
 
 struct Plan {
@@ -137,7 +137,7 @@ struct Plan {
   std::vector<RestartSeen> restarts;
 };
 
-// Applies --without before logs are added: removes the profile, and the kinds of dump events, that --without names.
+// Applies --without before logs are added: removes the profile and those kinds of events of dumps that --without names.
 void leave_out_evidence(Inputs& inputs);
 // Adds what logs report to the evidence of the dumps, if there are any. `control`: see evidence::add_logs().
 void add_logs(Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control);
@@ -157,10 +157,9 @@ class Runner {
   // the build lacks a function); other errors end the diagnosis. A problem of a single run is an inconclusive
   // RunResult.
   [[nodiscard]] virtual Result<schedule::RunResult> run(const schedule::Schedule& schedule) = 0;
-  // Makes one run of each schedule, in parallel if the runner can. Returns one result for each, in the same order.
-  // Once `decides(i, result)` is true for the result of the ith schedule, the runner may stop the runs of later
-  // schedules, or not start them; their results then have `stopped` set. Several threads may call `decides`. It may be
-  // empty.
+  // Makes one run of each schedule, in parallel if the runner can. Returns one result for each, in the same order. Once
+  // `decides(i, result)` is true for the result of the ith schedule, the runner may stop the runs of later schedules,
+  // or not start them; their results then have `stopped` set. `decides` may be empty, and several threads may call it.
   [[nodiscard]] virtual std::vector<Result<schedule::RunResult>> run_all(
       const std::vector<const schedule::Schedule*>& schedules, const Decides& decides) {
     static_cast<void>(decides);
@@ -218,7 +217,7 @@ struct Diagnosis {
   std::optional<std::size_t> first;  // index into `tried` of the schedule that reproduced the bug first
   bool unconfirmed = false;          // the search ended at the first reproduction, as requested, so the rate is unknown
   int level = 0;
-  int schedules = 0;      // number tried before the found one was confirmed, including that one
+  int schedules = 0;      // number of schedules that were tried until the found one was confirmed, including it
   int runs = 0;           // all runs, including those without faults
   int control_runs = 0;   // of `runs`: those in which no fault had an effect
   int control_hits = 0;   // of control_runs: those in which the bug occurred
@@ -237,7 +236,7 @@ struct Diagnosis {
   std::int64_t workload_ns = 0;  // duration of the workload without faults; 0: unknown
   Plan plan;
   std::vector<Tried> tried;
-  std::vector<Rival> rivals;          // those with certain evidence first, then by rate, then by weight
+  std::vector<Rival> rivals;          // the certain ones first, then by rate, then by weight
   std::set<std::string> usual_signs;  // observables in traces (signs_of()) of runs in which no fault had an effect
   std::vector<NotTried> next;         // if the target was not reached: the next trials, most likely first
 };

@@ -29,7 +29,7 @@ struct MissingMessages {
                                                const Tried& tried);
 
 // For each node that ended itself in production, the text that describes that end; empty if one of these nodes also
-// ended in the runs that reproduced the bug, or if those were not traced.
+// ended in the runs that reproduced the bug, or if these runs were not traced.
 [[nodiscard]] std::vector<std::string> ends_missing(const Plan& plan, const Tried& tried);
 
 class Feedback {

@@ -75,8 +75,8 @@ class Lab {
   // Further values for progress reports, set by the callers.
   int level = 1;
   double best_rate = 0;
-  double testing_rate = 0;  // rate so far of the schedule under test; 0: none is tested
-  int runs_until = 0;       // limit of Diagnosis::runs for the current phase; 0: the budget
+  double testing_rate = 0;  // rate of the schedule under test so far; 0: none is tested
+  int runs_until = 0;       // limit of Diagnosis::runs for the current phase; 0: max_runs
   bool found = false;
 
  private:

@@ -161,7 +161,7 @@ struct Offspring {
 
 // --- helpers
 
-// Shuffles each run of elements that `same` considers equal, by `seed`. Seed 1 keeps the order.
+// Shuffles each sequence of neighbouring elements that `same` considers equal. `seed` 1 keeps the order.
 template <class T, class Same>
 void order_equals(std::vector<T>& all, std::uint64_t seed, Same same) {
   if (seed == 1) return;

@@ -24,14 +24,14 @@ struct Found {
   std::vector<std::string> changes = {};   // for people: the other simplifications
   schedule::Tally confirmed = {};          // outcomes of the runs that confirmed the found schedule
   bool decided = false;                    // the final test has been made
-  bool rate_measured = false;              // its rate comes from runs that were made to measure it
+  bool rate_measured = false;              // the rate of `lead` comes from runs that were made to measure it
 
   void count_dropped(const Lead& found) { dropped = found.schedule.faults.size() - lead.schedule.faults.size(); }
 };
 
 class Refinement {
  public:
-  // All arguments must outlive it.
+  // All arguments must outlive the object.
   Refinement(const Inputs& inputs, const World& world, Lab& lab, Confirmation& runs, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), world_(world), lab_(lab), runs_(runs), d_(diagnosis) {}
 

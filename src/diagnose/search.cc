@@ -146,7 +146,7 @@ class Search {
     return {};
   }
 
-  // The user has interrupted the search: reports what is known. Returns false if that is nothing.
+  // The user has interrupted the search: reports what is known. Returns false if nothing is known.
   bool interrupted() {
     d_.interrupted = true;
     if (as_found_) {  // a confirmed schedule is known
@@ -337,7 +337,8 @@ class Search {
     return purpose_ == Purpose::reach ? lab_.left() : std::min(lab_.left(), until_ - d_.runs);
   }
 
-  // Returns true when a schedule passed its screening, or its test for Purpose::more_reliable; it is leads_.back().
+  // Returns true when a schedule passed its screening, or its test for Purpose::more_reliable; this schedule is
+  // leads_.back().
   Result<bool> search() {
     while (left() > 0) {
       if (!doubted_.empty() && d_.runs >= doubted_until_) {
@@ -569,8 +570,8 @@ class Search {
     return trial;
   }
 
-  // Evaluates a run with alternatives. The one that fired counts as if it had run alone, and the others, which were
-  // withdrawn, as not tried. If none fired, all count as missed.
+  // Evaluates a run with alternatives. The alternative that fired counts as if it had run alone. The others were
+  // withdrawn, and count as not tried. If none fired, all count as missed.
   void take_first(RunningTrial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);

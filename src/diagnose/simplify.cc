@@ -67,8 +67,8 @@ std::string words_of(const Condition& c) {
   return {};
 }
 
-// Rounds a duration so that it does not suggest a precision that it does not have: to half seconds below 2 s, and to
-// whole seconds, 5 s and 10 s above.
+// Rounds a duration so that it does not suggest a precision that it does not have: to half seconds below 2 s, to
+// seconds below 20 s, to 5 s below a minute, and to 10 s above.
 std::int64_t readable(std::int64_t ns) {
   const std::int64_t step = ns >= 60 * kSecond   ? 10 * kSecond
                             : ns >= 20 * kSecond ? 5 * kSecond

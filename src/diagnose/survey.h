@@ -40,21 +40,21 @@ struct Survey {
 // Identifies a question; equal questions have equal keys.
 [[nodiscard]] std::string key_of(const Question& question);
 
-// True if the first call that the fault matches is made before the workload begins, and others later. The call that
-// failed in production, long after the start, was hardly the first one.
+// True if the first call that the fault matches is made before the workload begins, and further ones are made later.
+// The call that failed in production, long after the start, was hardly the first one.
 [[nodiscard]] bool comes_at_start(const Survey& survey, const schedule::Fault& fault);
 
-// A condition that is met by each such call.
+// A condition that is met by each call that `call` matches.
 [[nodiscard]] schedule::Condition call_condition(const schedule::CallMatch& call);
 
 // A condition that is met whenever the injection point of a syscall or exception fault is reached.
 [[nodiscard]] schedule::Condition visit_condition(const schedule::Fault& fault);
 
 // The fault that counts the answer to a question. Its last condition has a count that is never reached, so it never
-// fires; is_counter() recognises it by that.
+// fires. is_counter() recognises it by this count.
 [[nodiscard]] schedule::Fault counter_for(const Question& question, std::string id);
 [[nodiscard]] bool is_counter(const schedule::Fault& fault);
-// The answer that the outcome of such a fault contains; nothing if the fault was not armed.
+// The answer that the outcome of the fault from counter_for() contains; nothing if the fault was not armed.
 [[nodiscard]] std::optional<Answer> read_answer(const Question& question, const schedule::FaultOutcome& outcome);
 
 // The moment at which the conditions would have been met in the run of this trace: the last condition and the ordinal

@@ -43,8 +43,8 @@ inline constexpr double kTooBusy = 2000;             // calls per second: counti
 inline constexpr int kMostInconclusive = 8;  // inconclusive runs of one schedule, after which its test ends
 inline constexpr int kMostControls = 12;     // runs without faults, made to compare a schedule with them
 inline constexpr int kMostTests = 12;        // schedules screened or tested in one search
-// Schedules with the same faults that are tested: the error probabilities of this many tests add up to less than a
-// tenth.
+// Number of schedules with the same faults that are tested. The error probabilities of this many tests add up to less
+// than a tenth.
 inline constexpr int kMostTestsOfSameFaults = 8;
 inline constexpr std::size_t kMostNext = 5;  // schedules reported as those that would be tried next
 // The diagnosis ends if no schedule has been armed yet and this many in a row cannot be armed, because the reason is
@@ -76,7 +76,7 @@ inline constexpr int kLeastDeciding = 16;  // runs that are reserved for the fin
 inline constexpr int kMostGate = 5;
 inline constexpr int kMostSimplifying = 10;    // runs of all simpler schedules
 inline constexpr int kMostRivalRuns = 6;       // runs of all other hypotheses
-inline constexpr int kMostOfRival = 3;         // runs of each
+inline constexpr int kMostOfRival = 3;         // runs of each other hypothesis
 inline constexpr std::size_t kMostRivals = 2;  // hypotheses that no run had tried before
 
 }  // namespace rose::diagnose

@@ -28,7 +28,8 @@ struct Alternative {
 // True if, according to the survey, the injection point of the trial's only fault is not reached without faults, or not
 // often enough. False for trials that cannot be alternatives.
 [[nodiscard]] bool may_be_unreached(const World& world, const Trial& t);
-// A trial that arms all alternatives in one schedule, with the level of the first. `name`: of the schedule.
+// A trial that arms all alternatives in one schedule, with the level of the first alternative. `name`: the name of the
+// schedule.
 [[nodiscard]] Trial in_one(const std::vector<Alternative>& alternatives, const std::string& name);
 // The index of the alternative that fired; the number of alternatives if none did.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);

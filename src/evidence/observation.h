@@ -25,7 +25,7 @@ struct Origin {
   std::string words{};        // for people: the message that states it, or the reason why it is assumed
   std::int64_t since_ns = 0;  // it happened between this time and its timestamp; 0: at its timestamp
   std::string by{};           // of a silence: the node whose log reports it; "": unknown
-  bool assumed = false;       // nothing mentions it; it would only explain what was observed
+  bool assumed = false;       // no evidence mentions it; it is only a possible explanation
 };
 
 // What happened, in the terms of the kernel (trace/event.h), and how it is known.

@@ -21,9 +21,9 @@ struct Failure {
   double normal = 0;      // average number in a run of the profile
   int ordinariness = 0;
   std::string follows;    // for people: the event that it always follows; "": none
-  std::int64_t torn = 0;  // bytes of the same data that a short write had written right before; 0: none
+  std::int64_t torn = 0;  // bytes of its data that a short write had written right before it; 0: none
 
-  // True if an access to a mapped file failed: there is no call that can be made to fail.
+  // True if an access to a mapped file failed, so that there is no call that can be made to fail.
   [[nodiscard]] bool of_mapping() const { return group->err == 0 && group->requested == 0; }
   [[nodiscard]] bool symptom() const { return group->cause != nullptr || !follows.empty(); }
   // The order in which failures are tried, smallest first.
@@ -35,12 +35,12 @@ struct Failure {
 // For people: "failing with EIO", "doing only 512 of 4096 bytes", "ending in SIGBUS".
 [[nodiscard]] std::string how_failed(const FailedCall& group);
 
-// For each node with a short write to a file, or an access to a mapped file that ended in SIGBUS: a full disk as a
-// candidate. A full disk may cause no other failures.
+// Returns a full disk as a candidate for each node with a short write to a file, or with an access to a mapped file
+// that ended in SIGBUS, because a full disk may cause no other failures than these.
 [[nodiscard]] std::vector<Candidate> full_disks(const Given& given, const Times& times,
                                                 const std::vector<Failure>& failures);
 
-// `with_shapes`: with all shapes, because the candidate is likely enough to be tried.
+// `with_shapes`: the candidate is likely enough to be tried, so it gets all its shapes.
 [[nodiscard]] Candidate call_candidate(const Given& given, const Times& times, const Failure& failure, bool with_shapes,
                                        Ids& ids);
 

@@ -39,8 +39,8 @@ class Lookups {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> kinds_;
 };
 
-// Recognises failures that are consequences of a restart in the dump: they follow its first restart, and they also
-// occur after restarts in the test deployment, where they are not far rarer.
+// Recognises failures that are consequences of a restart in the dump: they come after the first restart in the dump,
+// and they also occur after restarts in the test deployment, where they are not far rarer.
 class AfterRestarts {
  public:
   AfterRestarts(const Given& given, const Facts& facts) {
@@ -70,7 +70,8 @@ class AfterRestarts {
   std::optional<profile::BenignIndex> known_;
 };
 
-// The groups that are not benign: the profile does not contain them, or far more rarely, and no restart explains them.
+// The groups that are not benign: the profile does not contain them, or contains them far more rarely, and no restart
+// explains them.
 std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::vector<FailedCall>& groups,
                              Discards& discards) {
   const Times& times = facts.times;
@@ -128,7 +129,7 @@ std::vector<Moments> serious_failures(const std::vector<Failure>& failures, int 
   return serious;
 }
 
-// True if each of these failures was right after a start of the node, and followed more than one start.
+// True if each of these failures came right after a start of the node, and they came after more than one start.
 bool follows_starts(const FailedCall& group, const std::vector<std::int64_t>& starts) {
   std::set<std::int64_t> after;
   return std::all_of(group.times.begin(), group.times.end(),

@@ -68,7 +68,7 @@ class ActiveSpans {
                     [](const auto& entry) { return entry.second.second - entry.second.first <= kActiveAfterEnd; });
   }
 
-  // True if another process of the node was active before these ended and long after.
+  // True if another process of the node was active before these processes ended, and long after.
   [[nodiscard]] bool continued(int node, std::span<const ProcessEvent> ended) const {
     const auto& spans = of_[static_cast<std::size_t>(node)];
     return std::any_of(spans.begin(), spans.end(), [&](const auto& entry) {
@@ -131,7 +131,7 @@ Fault crash_fault(const std::string& node, int signal, Ids& ids) {
   return fault;
 }
 
-// An end that came from outside.
+// The candidate for an end that came from outside.
 Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids& ids) {
   const ProcessEvent& p = *crash.lead;
   const std::string& name = given.name(p.node);

@@ -24,7 +24,8 @@ struct Extracted {
 // Makes ids of faults that are unique within a stage. Stages use different prefixes.
 class Ids {
  public:
-  // `base`, with a number if it is used already; shortened to what a schedule allows as an id.
+  // Returns `base`, shortened to the length that a schedule allows for ids, and with a number if `base` is already
+  // used.
   [[nodiscard]] std::string next(std::string base);
 
  private:

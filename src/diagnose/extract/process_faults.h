@@ -13,11 +13,11 @@ namespace rose::diagnose {
 
 using ByNode = std::vector<std::vector<ProcessEvent>>;  // by node: its events by time
 
-// The ends, or the pauses, of one node.
+// The faults that follow from the ends, or from the pauses, of one node's processes.
 struct ProcessFaults {
   Extracted extracted;
   std::vector<Cause> causes;  // these ends or pauses, to explain other failures
-  bool came_back = false;     // it started again after a crash, although the test deployment would not start it
+  bool came_back = false;     // the node started again after a crash, although the test deployment would not start it
 };
 
 // One result for each node. `ends`, `events`: by node.

@@ -33,7 +33,7 @@ InDump manners_of(const std::vector<ProcessEvent>& processes) {
   return in_dump;
 }
 
-// True if such events are as frequent in the fault-free runs of the profile.
+// True if such events are not more frequent in the dump than in the fault-free runs of the profile.
 bool profiled(const ProcessEvent& p, const InDump& in_dump, const Given& given, const Times& times) {
   if (!given.inputs.profile || given.inputs.profile->runs <= 0) return false;
   const profile::Profile& profile = *given.inputs.profile;

@@ -14,8 +14,8 @@
 namespace rose::diagnose {
 namespace {
 
-// The latest cause before the end, except planned stops, ends that processes caused themselves, and guesses that no log
-// reports clearly; nullptr if there is none.
+// The latest cause before the process `own` ended, except planned stops, ends that processes caused themselves, and
+// guesses that no log reports clearly; nullptr if there is none.
 const Cause* cause_before(const Candidate& own, const Causes& causes) {
   const Cause* cause = nullptr;
   for (const Cause& c : causes.list()) {
@@ -26,8 +26,8 @@ const Cause* cause_before(const Candidate& own, const Causes& causes) {
   return cause;
 }
 
-// The most serious failed call of the node within kEndsAfterFailure before the end, the last of equal ones; nullptr if
-// there is none.
+// The most serious failed call of the node within kEndsAfterFailure before the process ended, the last of equal ones;
+// nullptr if there is none.
 Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
   Candidate* failure = nullptr;
   const auto order = [&](const Candidate& c) { return std::pair(c.ordinariness, -std::min(c.last_ts, own.first_ts)); };

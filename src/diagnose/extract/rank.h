@@ -20,7 +20,7 @@ namespace rose::diagnose {
 [[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds,
                                               const std::set<std::string>& without);
 
-// The events and messages that may be consequences of the fault, so that a run in which they occur is close to the
+// The events and messages that may be consequences of the wanted fault. A run in which they occur is close to the
 // failure.
 [[nodiscard]] std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates);
 

@@ -16,7 +16,7 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostEnds = 2;   // ends for which guesses are made, the last ones
-constexpr std::size_t kMostFiles = 2;  // files of each end
+constexpr std::size_t kMostFiles = 2;  // files that the node used before each end
 constexpr std::int64_t kFewDescriptorsLeft = 16;
 constexpr std::int64_t kLittle = 1 << 20;  // a memory limit in bytes that every node exceeds
 constexpr std::int64_t kShort = 1;         // bytes that a partial write writes; almost any write has more
@@ -63,7 +63,7 @@ class Guesses {
  public:
   Guesses(const Given& given, const Facts& facts, const Candidate& end) : given_(given), end_(end) {
     const std::int64_t since = facts.times.workload != 0 ? end.first_ts - facts.times.workload : 0;
-    // Arm the guesses a fifth before the time of the end.
+    // Arm the guessed faults a fifth before the time of the end.
     if (since >= kSecond && since <= given.longest_ns) when_ = {elapsed(since - since / 5)};
   }
 

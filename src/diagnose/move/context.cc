@@ -279,7 +279,7 @@ class ContextMove final : public Move {
     return list;
   }
 
-  // The fault that fired: the move's, or one of its alternatives; nullptr if none did.
+  // The fault that fired: the fault of this move, or one of its alternatives; nullptr if none of them did.
   const Fault* winner(const Schedule& schedule, const RunResult& result) const {
     const Fault& mine = base_.faults[fault_];
     for (const Fault& fault : schedule.faults) {
@@ -344,7 +344,8 @@ class ContextMove final : public Move {
           break;
         }
     }
-    // If the trace contains none of the events (functions of that node are not traced), the order is unknown.
+    // If the trace contains none of the events (for example because functions of that node are not traced), the order
+    // is unknown.
     return !any || last == wanted || looked_at > kMostLookedAt;
   }
 
@@ -538,7 +539,7 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   return setup;
 }
 
-// Adds the context move for the candidate in that schedule, and the same for other replicas that the host may
+// Adds the context move for the candidate in that schedule, and the moves for the other replicas that the host may
 // correspond to.
 void add_contexts(const World& world, const Candidate& c, const Schedule& base, double prior, const std::string& why,
                   Moves& moves) {
@@ -606,7 +607,7 @@ std::vector<Trial> elsewhere_trials(const World& world, const Schedule* lead) {
            world.contexts->before(number, std::numeric_limits<std::int64_t>::min(), c.first_ts, kMostElsewhereEvents))
         moments.push_back({node, std::move(event)});
     }
-    // The latest first: an event right before the fault is more likely to matter.
+    // The latest first, because an event right before the fault is more likely to matter.
     std::stable_sort(moments.begin(), moments.end(),
                      [](const Moment& a, const Moment& b) { return a.event.ts_ns > b.event.ts_ns; });
     std::size_t made = 0;

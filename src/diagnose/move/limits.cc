@@ -18,7 +18,7 @@ namespace {
 constexpr std::int64_t kFewDescriptors =
     16;  // a running node has more open, so it gets no further one, but it can still be restarted
 constexpr std::int64_t kNoDescriptors =
-    3;  // for a node with fewer than 16 open; programs that it runs cannot start either
+    3;  // for a node with fewer than 16 descriptors open; programs that it runs cannot start either
 constexpr std::int64_t kLittleMemory = 1 << 20;     // bytes; every node uses more, so its next page exceeds the limit
 constexpr std::int64_t kHelperLimit = 300'000'000;  // ns; a busy process needs its next page within this time
 constexpr std::int64_t kHelperLimitLong = 3 * kSecond;

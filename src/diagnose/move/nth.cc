@@ -171,8 +171,8 @@ class NthMove final : public Move {
   bool ended_ = false;
 };
 
-// The number of such calls that the node makes in a run without faults, up to syscall_attempts. `known`: set to true if
-// it comes from the survey.
+// The number of calls matching the fault that the node makes in a run without faults, up to syscall_attempts. `known`:
+// set to true if it comes from the survey.
 int most_calls(const World& world, const Fault& fault, bool& known) {
   int most = std::max(1, world.config->diagnose.syscall_attempts);
   known = false;

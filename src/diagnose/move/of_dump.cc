@@ -390,8 +390,8 @@ class Builder {
     std::vector<Fault> shapes{c.fault};
     const std::vector<Fault> others = shapes_of(c);
     shapes.insert(shapes.end(), others.begin(), others.end());
-    // If the call failed long after the start, shapes that are armed at a time come first: the first matching calls are
-    // made during the start.
+    // If the call failed long after the start, shapes that are armed at a fixed time come first, because the first
+    // matching calls are made during the start.
     if (const std::vector<Condition> seen = when_observed(world_, c);
         !seen.empty() && c.fault.when.empty() && comes_at_start(world_.survey, c.fault)) {
       const auto timed = [](const Fault& fault) { return !fault.when.empty(); };

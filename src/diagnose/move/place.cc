@@ -57,7 +57,7 @@ Condition entry_condition(const std::string& function) {
 // system calls, to whose cost counting adds little.
 bool countable(const CodePlace& place) { return place.kind == PlaceKind::syscall || !place.loop; }
 
-// The indexes of the next places from `known` on, which is advanced. `rest`: also instructions that are not calls.
+// The indexes of the next places from `known` on; advances `known`. `rest`: also instructions that are not calls.
 std::vector<std::size_t> chunk_of(const std::vector<CodePlace>& places, std::size_t& known, bool rest) {
   std::vector<std::size_t> chunk;
   while (known < places.size() && chunk.size() < kMostExplored && (rest || places[known].kind != PlaceKind::other))

@@ -110,8 +110,8 @@ class RareTrials {
       });
   }
 
-  // Proposes that a resource error continues until the end of the run: the dump may have ended right after the first
-  // one.
+  // Proposes that a resource error continues until the end of the run, because the dump may have ended right after the
+  // first error.
   void forever(const Candidate& c) {
     if (!can_fail_calls(*world_.inputs, c.node)) return;
     Fault fault = c.fault;
@@ -120,7 +120,8 @@ class RareTrials {
             fmt::format("from then on permanently, although it was observed once: {}", c.why));
   }
 
-  // Proposes a partition until an event: the last event of a node before the end of the silence may have ended it.
+  // Proposes a partition that lasts until an event, because the last event of a node before the end of the silence may
+  // have ended the partition.
   void healed_by(const Candidate& c) {
     if (!world_.contexts || c.last_ts <= c.first_ts) return;
     for (const auto& [name, number] : world_.node_numbers) {
