@@ -17,7 +17,7 @@ enum class CauseKind { killed, ended_itself, paused, planned, partition };
 struct Cause {
   CauseKind kind = CauseKind::killed;
   int node = -1;
-  std::vector<int> peers;  // the partitioned peers; empty means all
+  std::vector<int> peers;  // of a partition: the nodes from which `node` is cut off; empty: all
   std::int64_t start = 0;
   std::int64_t end = 0;  // when its direct effect ended: the process ran again, or the partition had healed
   std::string words;     // "n1 was killed"
@@ -50,7 +50,7 @@ class Lasting {
   std::vector<std::int64_t> latest_;  // binary tree in an array: each inner node has the latest end of its leaves
 };
 
-// The causes, ordered by time, and a search for the one that explains a failed call.
+// The causes, ordered by time, and a search for the cause that explains a failed call.
 class Causes {
  public:
   // `networks`: by node, the node whose network it uses.

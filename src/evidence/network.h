@@ -27,8 +27,9 @@ struct Silence {
   std::uint16_t port = 0;     // the port of the service, if nodes share one address; otherwise 0
   int failed_at = -1;         // derived from failed calls of this node; -1: from missing packets
   std::uint64_t calls = 0;    // number of failed calls
-  std::uint64_t unseen = 0;   // of these calls, connects that the other node's tracer did not see arrive
-  double plain = 1;           // 0..1: how clearly the errors of the calls indicate a partition
+  // number of these calls that are connects whose arrival the other node's tracer did not record
+  std::uint64_t unseen = 0;
+  double plain = 1;  // 0..1: how clearly the errors of the calls indicate a partition
 };
 
 struct Partition {
@@ -45,7 +46,7 @@ struct Partition {
   bool silent = false;         // packets are missing; false: only calls failed
   bool open = false;           // most of its silences had not ended when the dump was written
   std::uint64_t calls = 0;     // number of failed calls
-  std::uint64_t unseen = 0;    // of these calls, connects that did not arrive (Silence::unseen)
+  std::uint64_t unseen = 0;    // sum of `unseen` of its silences
   std::vector<int> failed_at;  // nodes that made these calls, ascending
   double plain = 0;            // the highest `plain` of its silences
 };

@@ -79,7 +79,7 @@ struct Mentioned {
   std::set<std::string> addresses;
 };
 
-// The name of the node to which events belong that name no node.
+// The name of the node to which the events of a dump belong if they name no node.
 std::string default_name_of(const trace::Meta& meta) {
   if (!meta.node.empty()) return meta.node;
   if (!meta.host.empty()) return meta.host;
@@ -132,7 +132,7 @@ Result<void> take_mapped(const Evidence& inputs, const std::vector<std::string>&
       by_address[address] = index;
       continue;
     }
-    // It may be the host in the header of a dump whose events all name another node.
+    // `host` may be the host in the header of a dump whose events all have another name of the node.
     bool taken = false;
     for (std::size_t i = 0; i < inputs.sources.size(); ++i) {
       const Source& source = inputs.sources[i];
@@ -145,7 +145,7 @@ Result<void> take_mapped(const Evidence& inputs, const std::vector<std::string>&
       if (of_trace.size() == 1) by_name[of_trace[0]] = index;
       taken = true;
     }
-    if (taken || inputs.reported()) continue;  // it may be a name in logs, which the reader of logs checks
+    if (taken || inputs.reported()) continue;  // `host` may be a name in logs, which the reader of logs checks
     std::vector<std::string> words = known;
     words.insert(words.end(), mentioned.addresses.begin(), mentioned.addresses.end());
     const std::string slip = did_you_mean(host, words);

@@ -9,9 +9,9 @@
 
 namespace rose::evidence {
 
-// By event: whether it is a failed step of such a search. These failures are normal: a folder lacks the name or may not
-// be read. A search counts only if it includes a system folder, because for an application that looks for its own file
-// on each of its disks such an error is a real failure.
+// For each event: whether it is a failed step of such a search. These failures are normal: a folder lacks the name or
+// may not be read. A search counts only if it includes a system folder, because for an application that looks for its
+// own file on each of its disks such an error is a real failure.
 [[nodiscard]] std::vector<bool> search_steps(const Source& source);
 
 // The last component of the path.

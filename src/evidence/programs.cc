@@ -41,7 +41,7 @@ Programs::Programs(const Given& given) {
 
 bool Programs::known(std::string_view path) const {
   const std::string_view name =
-      name_in(path);  // compare file names: production may have installed the program elsewhere
+      name_in(path);  // only file names are compared, because production may have installed the program elsewhere
   return names_.contains(name) || std::any_of(patterns_.begin(), patterns_.end(),
                                               [&](std::string_view pattern) { return glob_match(pattern, name); });
 }

@@ -79,8 +79,8 @@ Sides sides_of(std::size_t s, const Observation& event, const Given& given) {
   return found;
 }
 
-// Whether the profile contains such a silence between these nodes on this service: no, one that is as long, or one that
-// lasted until the end of a run.
+// What the profile contains for a silence between two nodes on one service: nothing (`no`), a silence that is as long,
+// or a silence that lasted until the end of a run.
 enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const Source& source, const Observation& event, const Silence& silence, const Given& given) {

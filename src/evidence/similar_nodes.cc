@@ -29,7 +29,7 @@ std::string behaviour_towards(std::string_view syscall, int port) {
   return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
                                              : fmt::format("{} to one of them", syscall);
 }
-// The behaviour of the host that such a call is made to.
+// The behaviour of the host to which such a call is made.
 std::string behaviour_from(std::string_view syscall, int port) {
   return behaviour_towards(syscall, port) + ", done to it";
 }
@@ -99,9 +99,9 @@ class Behaviours {
     return numbers_.try_emplace(behaviour, static_cast<std::uint32_t>(numbers_.size())).first->second;
   }
   [[nodiscard]] bool known(std::uint32_t behaviour) const { return behaviour < nodes_.size(); }
-  // By node: whether it shows this behaviour.
+  // For each node: whether it shows this behaviour.
   [[nodiscard]] const std::vector<bool>& nodes(std::uint32_t behaviour) const { return nodes_[behaviour]; }
-  // The inverse of the number of nodes that show it: behaviour of few nodes distinguishes them best.
+  // The inverse of the number of nodes that show a behaviour, because a behaviour of few nodes distinguishes them best.
   static double weight(const std::vector<bool>& by) {
     return 1.0 / static_cast<double>(std::max<std::ptrdiff_t>(1, std::count(by.begin(), by.end(), true)));
   }

@@ -1,5 +1,5 @@
-// Finds connections that a node began and the other node never accepted. Programs give up such attempts by timers of
-// their own, so no call fails. If they open a new connection for each attempt, no connection is silent for long either.
+// Finds connections that a node began and the other node never accepted. A program gives up such an attempt by its own
+// timer, so no call fails. If it opens a new connection for each attempt, no connection is silent for long either.
 #pragma once
 
 #include <cstdint>

@@ -125,8 +125,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::int64_t early = 0;  // the partition began this long before the first failure
   };
   std::map<std::pair<int, int>, std::vector<Period>> pairs;
-  // Pairs of which the first has reached the second since the last failure (reached_since), or the second the first
-  // (answered_since).
+  // Pairs of nodes. reached_since: since the last failure, the first has reached the second. answered_since: since
+  // then, the second has reached the first.
   std::set<std::pair<int, int>> reached_since, answered_since;
   for (const Contact& c : contacts) {
     const std::pair pair{c.from, c.to};
@@ -185,8 +185,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
 bool is_sufficient(const Partition& partition) {
   if (partition.plain < kLeastReported && partition.calls < kResetsOfPartition * partition.peers.size()) return false;
   if (partition.peers.size() > 1 || partition.failed_at.size() > 1) return true;
-  // One node's repeated attempts that did not reach the other one: the dumps of both nodes agree on this, so attempts
-  // of the other node are not needed as evidence.
+  // Repeated attempts of one node did not reach the other node. The dumps of both nodes show this, so attempts of the
+  // other node are not needed as evidence.
   if (partition.unseen >= kResetsOfPartition) return true;
   return partition.all_others && partition.plain >= 1 &&
          partition.calls > 1;  // one pair only: the error must be unambiguous and repeated

@@ -18,7 +18,7 @@ struct Contact {
   double plain = 0;     // 0..1: how clearly its error indicates a partition; 0: it succeeded
   bool out = false;     // only outgoing traffic is dropped; incoming may still arrive
   int port = 0;         // of a connect in progress: the port of the service
-  bool unseen = false;  // a connect that the other node's tracer did not see arrive
+  bool unseen = false;  // a connect whose arrival the other node's tracer did not record
 };
 
 // The contacts of all dumps by time, without failures that also occur in fault-free runs.
