@@ -54,12 +54,12 @@ struct SameCallHash {
   }
 };
 
-// The key by which equal successful calls are counted. Nothing for calls whose successes dumps do not contain, because
-// these cannot be counted.
+// The key by which equal successful calls are counted. There is no key for a call whose successes are not recorded in
+// dumps, because they cannot be counted.
 [[nodiscard]] std::optional<SameCall> same_call(int node, const trace::Event& event, std::string_view call,
                                                 std::uint32_t pattern);
 
-// Numbers the strings of all dumps, so that equal ones have equal numbers; 0 is "".
+// Numbers the strings of all dumps, so that equal strings have equal numbers; 0 is "".
 class Interner {
  public:
   Interner() { id(""); }

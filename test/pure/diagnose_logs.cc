@@ -251,7 +251,7 @@ TEST_CASE("of calls between the same messages, those after which their thread di
   }
   CHECK(quiet > busy);
   CHECK(busy > 0);
-  CHECK(why.find("its thread did 6 more things in between") != std::string::npos);
+  CHECK(why.find("its thread made 6 more calls in between") != std::string::npos);
 }
 
 TEST_CASE("events of the fault-free run are mapped to the incident's time line") {
@@ -505,7 +505,7 @@ TEST_CASE("after an unlogged partition, a logged kill is found at events that on
   given.inputs.simplify = false;
   const Plan plan = given.plan();
   CHECK(std::any_of(plan.notes.begin(), plan.notes.end(), [](const std::string& note) {
-    return note.find("that no message mentions may have preceded them") != std::string::npos;
+    return note.find("that no message mentions may have preceded the reported ends and pauses") != std::string::npos;
   }));
   const Result<Diagnosis> found = rose::diagnose::diagnose(given.inputs, play, {});
   REQUIRE(found);

@@ -22,7 +22,7 @@ using logs::kNoTime;
 using trace::Event;
 using trace::EventType;
 
-constexpr std::size_t kMostPaths = 6;  // files to try for a message that names none
+constexpr std::size_t kMostPaths = 6;  // number of files to try for a message that names no file
 
 bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info.path2 >= 0 || info.fd >= 0; }
 bool is_network_call(std::string_view call) {
@@ -53,12 +53,13 @@ bool is_process_call(std::string_view call) {
 
 void HintReader::add_call(const Hint& hint, const std::string& node, double weight) {
   const std::int64_t ts = case_.time_of(hint);
-  std::int64_t later = 0;  // puts the most likely calls first
-  std::size_t left = 12;   // faults to try for one message
+  // number of calls so far; each call gets a later time, so that the most likely calls come first
+  std::int64_t later = 0;
+  std::size_t left = 12;  // number of faults to try for one message
   for (const std::string_view call : hint.syscalls) {
     const kernel::SyscallInfo* info = kernel::find_syscall(call);
     if (info == nullptr || !case_.makes_call(node, call) || left == 0) continue;
-    // If a file is named, calls without a file are not meant.
+    // If the message names a file, it does not mean a call without a file.
     const bool without_file = is_network_call(call) || is_process_call(call);
     if (!hint.path.empty() && without_file && !ends_connection(hint.error)) continue;
     std::vector<std::string> paths;
@@ -67,10 +68,11 @@ void HintReader::add_call(const Hint& hint, const std::string& node, double weig
     if (!of_connection && !is_network_call(call) && !is_process_call(call) && takes_path(*info)) {
       if (!hint.path.empty()) paths.push_back(hint.path);
       else paths = files_near(node, ts, call);
-      if (paths.empty()) {  // a fault without a path would also hit the output of the program
+      if (paths.empty()) {  // no file is known
         if (case_.control() == nullptr) ++without_file_;
-        // Use a call without a file only if the message names the call, or if no control run shows which files the
-        // node uses.
+        // A fault without a path also hits the output of the program, so use it only if the message names the call.
+        // Otherwise use any file ("/*"), unless there is a control run, which would have shown the files that the node
+        // uses.
         if (!hint.exact && case_.control() != nullptr) continue;
         paths.emplace_back(hint.exact ? "" : "/*");
       }
@@ -86,8 +88,9 @@ void HintReader::add_call(const Hint& hint, const std::string& node, double weig
       if (!path.empty()) failed.path = out_.intern(path);
       if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
       failed.count = hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
-      // It is inferred if the message names no file, so that `path` is one of the files that the node uses, or if it
-      // names no failed call, so that `call` is one of those that lose a peer.
+      // The failure is inferred if the message names no file, so that `path` is one of the files that the node uses; if
+      // it names no failed call, so that `call` is one of the calls that lose a peer; or if everything went on as
+      // before.
       const bool inferred = (!path.empty() && hint.path.empty()) || hint.unnamed || hint.passing;
       out_.put(failed, origin_of(hint, weight, inferred));
       if (hint.count > 1) {
@@ -138,7 +141,7 @@ void HintReader::add_limit(const Hint& hint, const std::string& node, double wei
       case Hint::Limit::disk_slow: return schedule::FaultKind::disk_slow;
       case Hint::Limit::descriptors: return schedule::FaultKind::descriptors;
     }
-    ROSE_BUG("a limit of a hint that is none");
+    ROSE_BUG("a hint about an unknown kind of limit");
   }();
   inputs_.reported_limits.push_back({kind, node, std::max(case_.first(), case_.time_of(hint)), hint.took_ns, hint.count,
                                      weight, hint.words, hint.passing});

@@ -81,8 +81,8 @@ void LogCase::read_times() {
   for (std::size_t n = 0; n < evidence_.difference.nodes.size(); ++n) {
     const logs::NodeDifference& difference = evidence_.difference.nodes[n];
     if (difference.normal == logs::kNoNode) continue;
-    // Use only messages of the node's first life. The control run has no later lives, so a matching message was logged
-    // there at an unrelated time.
+    // Use only the messages before the node's first restart. In the control run it does not restart, so a message that
+    // matches a later one was logged there at an unrelated time.
     std::uint32_t life = std::numeric_limits<std::uint32_t>::max();
     for (const logs::Hint& hint : evidence_.hints)
       if (hint.kind == logs::Hint::Kind::end && !hint.reported && hint.log == n && hint.until_ns != logs::kNoTime)
@@ -120,13 +120,13 @@ std::int64_t LogCase::latest(const logs::Hint& hint, const std::string& node) co
   const auto after =
       std::upper_bound(difference.matched.begin(), difference.matched.end(), hint.message,
                        [](std::uint32_t message, const logs::Matched& pair) { return message < pair.failure; });
-  // If the failure's log had already diverged from the normal one before this message, the next normal message gives no
-  // limit.
+  // If this message has no match, the two logs had already diverged before it, so the next message of the normal log
+  // gives no limit.
   if (after == difference.matched.begin() || (after - 1)->failure != hint.message) return ts;
   const std::vector<logs::Message>& usual = evidence_.normal.nodes[difference.normal].messages;
   const std::size_t next = (after - 1)->normal + 1;
   const bool aligned = evidence_.failure.nodes[hint.log].aligned;
-  // If a log has no timestamps, neither does its last message show when the run ended.
+  // If the log has no timestamps, its last message does not show when the run ended.
   const std::int64_t over = aligned ? std::max(last_, end_of(*control_)) : last_;
   std::int64_t until =
       next < usual.size() && usual[next].ts_ns != logs::kNoTime ? to_incident(node, usual[next].ts_ns) : over;

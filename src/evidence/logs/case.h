@@ -1,5 +1,5 @@
-// The logs of one incident, compared with those of the survey's run without faults ("control"): maps names in the
-// logs to nodes of the configuration, and times of the control run to times of the incident.
+// Compares the logs of one incident with the logs of the survey's run without faults (the "control run"): maps names in
+// the logs to nodes of the configuration, and times of the control run to times of the incident.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,14 @@
 namespace rose::evidence {
 
 // A piecewise linear map from times of the control run to times of the incident, both wall clock in ns. Its points are
-// the messages that both logs contain. Before the first point and after the last one, the distance to the nearest point
-// stays the same.
+// the messages that both logs contain. Before the first point and after the last point, the difference between the two
+// times is that of the nearest point.
 class TimeLine {
  public:
-  // Ignores points that do not ascend in both times: the map must be monotonic. Add in ascending order of `normal`.
+  // Adds a point. Points must be added in ascending order of `normal`. A point with the same `normal` as the previous
+  // point, or with an earlier `failure`, is ignored, because the map must be monotonic.
   void add(std::int64_t normal, std::int64_t failure);
-  // The difference to use if there are no points, in ns.
+  // Sets the difference to use if there are no points, in ns.
   void shift(std::int64_t by) { shift_ = by; }
   [[nodiscard]] bool empty() const { return points_.empty(); }
   [[nodiscard]] std::int64_t operator()(std::int64_t normal) const;
@@ -32,7 +33,8 @@ class TimeLine {
   std::int64_t shift_ = 0;
 };
 
-// Wall clock in ns: what the trace's metadata state, else the time of its first or last event.
+// The begin and the end of the trace, wall clock in ns: as its metadata state them, else the time of its first or last
+// event.
 [[nodiscard]] std::int64_t begin_of(const trace::Trace& trace);
 [[nodiscard]] std::int64_t end_of(const trace::Trace& trace);
 
@@ -45,11 +47,12 @@ class LogCase {
   [[nodiscard]] const logs::Evidence& evidence() const { return evidence_; }
   [[nodiscard]] const trace::Trace* control() const { return control_; }
 
-  // The name of a node in the configuration: `name`, or the only node there is if `name` is empty.
+  // The name of a node in the configuration: `name`, or if that is empty, the only node of the configuration.
   [[nodiscard]] std::string node_of(const std::string& name) const;
   [[nodiscard]] std::string name_of(std::size_t log) const;  // `log`: index into the failure's nodes
   [[nodiscard]] std::string_view name_in_control(const trace::Event& event) const;
-  // True if the profile counted such calls of the node, or if no profile knows the node's calls.
+  // True if the profile contains such calls of the node, or if there is no profile or it contains no calls of the node
+  // at all.
   [[nodiscard]] bool makes_call(const std::string& node, std::string_view call) const;
 
   [[nodiscard]] bool timed() const { return timed_; }  // at least one message of the failure has a timestamp
@@ -63,8 +66,8 @@ class LogCase {
   [[nodiscard]] std::int64_t to_incident(std::string_view node, std::int64_t normal) const;
   // The time of the hint's message; the middle of the incident if the message has no timestamp.
   [[nodiscard]] std::int64_t time_of(const logs::Hint& hint) const;
-  // The latest time at which a node may have been killed whose last message is the one of this hint. The control run
-  // contains the same message and the one that follows it: the time is just before that next message.
+  // The latest time at which the node may have been killed if the message of this hint is its last one. The control run
+  // shows when the node would have logged its next message, so the latest time is just before that.
   [[nodiscard]] std::int64_t latest(const logs::Hint& hint, const std::string& node) const;
 
  private:

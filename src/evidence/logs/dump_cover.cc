@@ -20,8 +20,8 @@ DumpCover::DumpCover(const Evidence& inputs, const LogCase& log_case) : inputs_(
   for (std::size_t i = 0; i < inputs.sources.size(); ++i) read(i, *nodes);
 }
 
-// Records which nodes the dump contains, for which time, and which silences and pauses. A full window begins with its
-// first event, because earlier ones were overwritten.
+// Records which nodes the dump contains, for which time, and which silences and pauses. If the tracer's window was
+// full, that time begins with the first event, because earlier events were overwritten.
 void DumpCover::read(std::size_t source, const NodeMap& nodes) {
   const Source& dump = inputs_.sources[source];
   if (dump.observations.empty()) return;

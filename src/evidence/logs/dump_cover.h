@@ -1,7 +1,7 @@
 // What dumps say about hints of logs. A dump contains every failed call, end, pause and silence of its nodes during its
-// time span. So if a message reports such an event, the dump contains it, or it did not happen. Candidates from
-// messages would only repeat those of the dump. The exceptions are silences and pauses, which may be too short for a
-// tracer.
+// time span. So if a message reports such an event, either the dump contains the event, too, or it did not happen: a
+// candidate from the message would at best repeat one from the dump. The exceptions are silences and pauses, which may
+// be too short for a tracer.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@ class DumpCover {
   // Reads the dumps among the sources of `inputs`. Both arguments must outlive this object.
   DumpCover(const Evidence& inputs, const LogCase& log_case);
 
-  // The factor for a hint at this node and time: how likely it is in spite of the dumps. 1 if there are no dumps.
-  // `log`: index of the log that has the message.
+  // The factor by which dumps reduce the weight of a hint about this node and time; 1 if there are no dumps. `log`:
+  // index of the log that has the message.
   [[nodiscard]] double factor(const std::string& node, std::int64_t ts, std::size_t log) const;
 
   // True if a dump contains a silence or a pause of this node at about the time of the hint.

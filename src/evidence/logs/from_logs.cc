@@ -76,8 +76,8 @@ void HintReader::add(const Hint& hint) {
   }
   double left = dumps_.factor(node, case_.time_of(hint), hint.log);
   if (hint.kind == Hint::Kind::end && hint.until_ns != kNoTime)
-    left = std::max(left, dumps_.factor(node, hint.until_ns, hint.log));  // it ended between these times
-  // A dump lacks short silences and pauses, and those that no tracer could observe.
+    left = std::max(left, dumps_.factor(node, hint.until_ns, hint.log));  // the process ended between the two times
+  // Dumps contain neither short silences and pauses nor those that no tracer could observe.
   if ((hint.kind == Hint::Kind::silence || hint.kind == Hint::Kind::stop) && !dumps_.has_silence(hint, node))
     left = std::max(left, with_dumps_ && !dumps_explain_ ? 1 : kWithDump);
   if (left == 0) return;
@@ -119,22 +119,23 @@ void HintReader::notes() {
                     without_node_ == 1 ? "1 finding" : fmt::format("{} findings", without_node_),
                     without_node_ == 1 ? "belongs" : "belong"));
   if (without_method_ > 0)
-    inputs_.log_notes.push_back(fmt::format(
-        "{} exception{} of logs {} in no method of a JVM that the node is known to run: none is thrown for {}",
-        without_method_, without_method_ == 1 ? "" : "s", without_method_ == 1 ? "comes up" : "come up",
-        without_method_ == 1 ? "it" : "them"));
+    inputs_.log_notes.push_back(
+        fmt::format("{} exception{} of logs {} in no method of a JVM that the node is known to run, so the search does "
+                    "not throw {}",
+                    without_method_, without_method_ == 1 ? "" : "s", without_method_ == 1 ? "occurs" : "occur",
+                    without_method_ == 1 ? "it" : "them"));
   const bool end_is_reported =
       std::any_of(case_.evidence().hints.begin(), case_.evidence().hints.end(), [](const Hint& hint) {
         return (hint.kind == Hint::Kind::end || hint.kind == Hint::Kind::stop) && hint.weight >= kLeastReported;
       });
   if (end_is_reported && !with_dumps_ && inputs_.config->nodes.size() > 1)
     inputs_.log_notes.push_back(
-        "a partition or pause that no message mentions may have preceded them: the search tries that, too, after "
-        "what messages mention");
+        "a partition or pause that no message mentions may have preceded the reported ends and pauses: the search "
+        "tries that, too, after the faults that messages mention");
   if (without_file_ > 0)
     inputs_.log_notes.push_back(
-        "some messages name an error but no file: a run without faults shows which files the node uses, and those "
-        "are tried");
+        "some messages name an error but no file: the search makes a run without faults to see which files the node "
+        "uses, and tries those");
 }
 
 void HintReader::observables() {
@@ -148,7 +149,7 @@ void HintReader::observables() {
          message.ts_ns != kNoTime ? message.ts_ns : case_.last(),
          logs::read_meaning(failure.text(message)).reports_anything() ? quotes.back() : ""});
   }
-  // If no observable is understood, any of them may be related to the failure.
+  // If the meaning of no observable is known, quote all of them, because any of them may be related to the failure.
   if (std::all_of(inputs_.log_observables.begin(), inputs_.log_observables.end(),
                   [](const Observable& observable) { return observable.words.empty(); }))
     for (std::size_t i = 0; i < quotes.size(); ++i) inputs_.log_observables[i].words = std::move(quotes[i]);

@@ -1,7 +1,7 @@
-// Turns logs into observations: what happened in the control run (the survey's run without faults) on the incident's
-// time line, and the failures that messages report or that may have caused them. Sites and instances come from the
-// control run, as in ANDURIL (SOSP'24, section 5.2.3): its log and the failure's are aligned, and an event between two
-// messages of the one is placed between the same two messages of the other.
+// Turns logs into observations: the failures that messages report or that may have caused the messages, and the events
+// of the control run (the survey's run without faults), on the incident's time line. As in ANDURIL (SOSP'24, section
+// 5.2.3), the places of possible faults come from the control run: its log is aligned with the failure's log, and an
+// event between two messages of the control run is placed between the same two messages of the failure.
 #pragma once
 
 #include "evidence/evidence.h"

@@ -20,7 +20,7 @@ using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
 
-constexpr std::size_t kMostGuesses = 40;  // failed calls of one node
+constexpr std::size_t kMostGuesses = 40;  // number of failed calls of one node
 
 // The origin of an observation that no message mentions. `since_ns`: see Origin.
 Origin assumed(double weight, std::string words, std::int64_t since_ns = 0) {
@@ -89,27 +89,28 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
   }
   std::vector<Site> nearest;
   for (const auto& [key, site] : sites) nearest.push_back(site);
-  // The distance in code is unknown. The calls of the site's thread in between are a substitute: a call after which the
-  // thread made others is less likely to have caused the message.
+  // How far the site is from the message in the code is unknown. The number of calls that the site's thread made in
+  // between is a substitute: a call after which the thread made many others is less likely to have caused the message.
   std::stable_sort(nearest.begin(), nearest.end(), [](const Site& a, const Site& b) {
     return std::tuple(a.messages, a.calls, -a.ts) < std::tuple(b.messages, b.calls, -b.ts);
   });
   if (nearest.size() > kMostGuesses) nearest.resize(kMostGuesses);
   for (const Site& site : nearest) add_failed_call(site.event, name, site.ts, {site.messages, site.calls}, before);
 
-  // A killed process would explain what other nodes miss. It does not explain the messages of a node that reports a
-  // problem of its own.
+  // Guess that the process was killed, unless the node reports a problem of its own. The end of a process explains why
+  // other nodes miss it, but not such messages of its own.
   if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const Hint& hint) {
         return hint.weight >= kLeastHint && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown &&
                case_.node_of(hint.node) == name;
       }))
     return;
-  const std::string moment = fmt::format("no message names a cause; a moment{}", before);
+  const std::string moment = fmt::format("no message names a cause; the end is guessed a moment{}", before);
   Observation end = out_.observation(EventType::ps, name, ts);
   end.state = ProcessState::crashed;
   end.signal = 9;
   end.flags = trace::kMain;
-  // The end may have happened at any time after the previous message; without one, the time is unknown.
+  // The process may have ended at any time since the previous message; if there is none, since an unknown time. Without
+  // an anchor, it may have ended at any time since the beginning of the incident.
   const std::int64_t before_ts = anchor == nullptr ? case_.first()
                                  : index > 0       ? node.messages[index - 1].ts_ns
                                                    : kNoTime;
@@ -129,7 +130,7 @@ void Guesses::add_stops() {
   if (first == kNoTime) first = case_.first() + (case_.last() - case_.first()) / 2;
   const std::int64_t duration = std::clamp((case_.last() - case_.first()) / 4, kShortGuess, kLongGuess);
   const std::string words = "no message names a cause";
-  // If other nodes log unusual messages and a node logs only its usual ones, it may be the one that was paused or
+  // A node that logs only its usual messages, while others log unusual ones, may be the node that was paused or
   // partitioned.
   std::map<std::string, std::uint64_t> unusual;
   std::size_t noticed = 0;
@@ -173,11 +174,12 @@ std::uint64_t Guesses::unusual_messages(std::size_t n) const {
 void Guesses::add_failed_call(const Event* done, const std::string& node, std::int64_t ts, const Distance& distance,
                               const std::string& before) {
   const std::string call = kernel::syscall_name(done->syscall);
-  const std::string words = fmt::format("no message names a cause; it comes {} messages{}{}", distance.messages, before,
-                                        distance.calls > 0 ? fmt::format("; its thread did {} more thing{} in between",
-                                                                         distance.calls, distance.calls == 1 ? "" : "s")
-                                                           : "");
-  // The calls between two messages count less than one message, however many there are.
+  const std::string words = fmt::format(
+      "no message names a cause; the call is guessed {} messages{}{}", distance.messages, before,
+      distance.calls > 0
+          ? fmt::format("; its thread made {} more call{} in between", distance.calls, distance.calls == 1 ? "" : "s")
+          : "");
+  // All calls between two messages together count less than one message.
   const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kCallsPerMessage);
   const double weight =
       kGuessedCall / (1 + static_cast<double>(distance.messages) + calls) * (1 - kCauseReported * explicitness_);
@@ -193,8 +195,9 @@ void Guesses::add_failed_call(const Event* done, const std::string& node, std::i
     if (done->peer != 0) scf.peer = out_.intern(case_.control()->str(done->peer));
     if (!out_.has_failed_call(scf)) out_.put(scf, assumed(weight * share, words));
   };
-  // A file that is opened for writing will be written; writes are too frequent to be recorded individually. Full disks
-  // are far more common than files that cannot be opened, and a file that cannot be opened is not written.
+  // A file that is opened for writing will be written, but writes are too frequent to be recorded individually, so also
+  // guess failed writes. They are likelier than a failed open, because full disks are far more common than files that
+  // cannot be opened.
   if (call.starts_with("open") || call == "creat") {
     failed("write", 1);
     failed("pwrite64", kNextCall);

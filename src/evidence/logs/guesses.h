@@ -15,14 +15,17 @@ class Guesses {
   // Both must outlive this object.
   Guesses(const LogCase& log_case, LogSource& out);
 
-  // Adds failed calls: sites of the control run, ranked by the number of messages between the site and the node's first
-  // observable, then by the number of calls that the site's thread made in between, as far as the trace shows.
+  // Adds failed calls and an end of the process before the most important observable of each node (its anchor); if no
+  // node has an observable, before the end of each log. The failed calls are calls of the control run. They are ranked
+  // by the number of messages between the call and the anchor, then by the number of calls that the same thread made in
+  // between, as far as the trace shows.
   void add_calls();
-  // Adds pauses and partitions, if no message names a cause: each node is paused, or partitioned, for some time.
+  // Adds a pause and a partition of each node, unless a message names a cause.
   void add_stops();
 
  private:
-  // Adds the calls before the first message of `anchor` in this log; before the end of the log if `anchor` is null.
+  // Adds failed calls and an end before the first message of `anchor` in this log; before the end of the log if
+  // `anchor` is null.
   void add_calls_before(std::size_t log, const logs::Observed* anchor);
   // How far a site is from the anchor.
   struct Distance {
@@ -30,13 +33,14 @@ class Guesses {
   };
   void add_failed_call(const trace::Event* done, const std::string& node, std::int64_t ts, const Distance& distance,
                        const std::string& before);
-  // The number of messages, summed over all kinds, by which the node's log differs from the one of the control run.
+  // By how many messages the node's log differs from its log of the control run, summed over all kinds of messages.
   [[nodiscard]] std::uint64_t unusual_messages(std::size_t log) const;
 
   const LogCase& case_;
   const logs::Evidence& evidence_;
   LogSource& out_;
-  double explicitness_ = 0;  // the greatest weight of a hint: how explicitly the logs name a cause
+  // the greatest weight of a hint other than an exception: how explicitly the logs name a cause
+  double explicitness_ = 0;
 };
 
 }  // namespace rose::evidence

@@ -17,7 +17,7 @@
 
 namespace rose::evidence {
 
-// ns between a message that reports the end of its program and that end
+// assumed time from a message in which a program reports its own end to that end, in ns
 inline constexpr std::int64_t kMessageToEnd = 1'000'000;
 
 class HintReader {
@@ -33,22 +33,23 @@ class HintReader {
   void build();
 
  private:
-  // One supervisor restarts all nodes, always after the same delay. The delay is at most the shortest time between the
-  // last message of a process and the first message of the next process of its node. A node that was silent for longer
-  // was therefore still running at the beginning of its silence.
+  // Finds out how soon nodes are restarted, if several were. One supervisor restarts all nodes, always after the same
+  // delay. This delay is at most the shortest time between the last message of a process and the first message of the
+  // next process of its node. A node that was silent for longer was therefore still running at the beginning of its
+  // silence.
   void find_restart_delay();
-  // True if the hint's only evidence is that the log has a later life.
+  // True for an end whose only evidence is that the node starts again later in the same log.
   [[nodiscard]] bool between_lives(const logs::Hint& hint) const;
 
-  // The node on which the failure occurred. A node that reports a peer's error includes the peer's name and path:
-  // "peer=n2 error="write /srv/n2/data/x: ...".
+  // The node on which the failure occurred: the node that logged it, unless that reports a peer's error. Such a message
+  // contains the peer's name and a path of the peer: `peer=n2 error="write /srv/n2/data/x: ..."`.
   [[nodiscard]] std::string failing_node(const logs::Hint& hint) const;
 
   // Adds what one hint suggests, with less weight if dumps make it unlikely.
   void add(const logs::Hint& hint);
 
-  // Adds a hint from a log of an unknown node. If there are few nodes, it is added for each of them, except for the one
-  // that the message is about.
+  // Adds a hint from a log of an unknown node. If the deployment has few nodes, the hint is added for each node except
+  // the one that the message is about.
   void add_of_some_node(const logs::Hint& hint);
 
   // `since`: see Origin::since_ns.
@@ -62,12 +63,12 @@ class HintReader {
 
   Observation start(const std::string& node, std::int64_t ts);
 
-  // True if the node's machine refused connections after `ts`. The machine of a paused process would have accepted
-  // them.
+  // True if messages report that the node's machine closed or refused connections at `ts` or later, or that the process
+  // ended. The machine of a paused process would have accepted the connections.
   [[nodiscard]] bool refused_since(const std::string& node, std::int64_t ts) const;
 
-  // A node that logs nothing more has ended or is paused. If the deployment restarts the node, an end is less likely:
-  // the new process would have logged its start.
+  // A node that logs nothing more has ended or is paused. If the deployment restarts the node, an end is less likely,
+  // because the new process would have logged its start.
   void add_early_end(const logs::Hint& hint, const std::string& node, double weight);
 
   void add_stop(const logs::Hint& hint, const std::string& node, double weight);
@@ -76,34 +77,37 @@ class HintReader {
 
   void add_silence(const logs::Hint& hint, const std::string& node, double weight);
 
-  // Adds a failed call for each system call and file that the message may mean. The most likely one comes first; each
-  // further one has less weight.
+  // Adds a failed call for each system call and file that the message may mean. The most likely call comes first; each
+  // further call has less weight.
   void add_call(const logs::Hint& hint, const std::string& node, double weight);
 
   void add_limit(const logs::Hint& hint, const std::string& node, double weight);
 
-  // Files that the node created or changed in the control run; those used shortly before `ts` first.
+  // Files that the node created or changed in the control run, or on which it made `call`. The files that it used
+  // shortly before `ts` come first.
   [[nodiscard]] std::vector<std::string> files_near(const std::string& node, std::int64_t ts,
                                                     std::string_view call) const;
 
-  // Adds an exception. The weights of other candidates stay the same: the exception is either the cause or a
-  // consequence of one of them. An exception that a peer threw and sent may come from any other node; the survey shows
-  // which nodes reach that code.
+  // Adds an exception. The weights of other candidates stay the same, because the exception is either the cause or a
+  // consequence of one of these candidates. An exception that a peer threw and sent may come from any other node; the
+  // survey shows which nodes reach the code that throws it.
   void add_exception(const logs::Hint& hint, const std::string& node);
 
-  // How often the control run had entered the method by that time of the incident.
+  // How often the node had entered the method in the control run by the time that corresponds to `ts`.
   [[nodiscard]] std::uint64_t visits(const std::string& node, const std::string& function, std::int64_t ts) const;
 
-  // Logs are used even if there are dumps, because dumps do not record the clock values that a process reads.
+  // Adds a clock step that the timestamps of a log show. It is added even if there are dumps, because dumps do not
+  // contain the clock values that a process reads.
   void set_clock(const logs::ClockJump& jump);
 
-  // The dump of one host does not show how its clock differs from those of other hosts.
+  // Adds a wrong clock that a message reports. It is added even if there are dumps, because the dump of one host does
+  // not show how its clock differs from those of other hosts.
   void add_clock(const logs::Hint& hint, const std::string& node);
 
   // Collects notes for the user: what could not be used, and which faults are tried although no message mentions them.
   void notes();
 
-  // Passes the observables to the search, with a quote of those whose meaning is known.
+  // Passes the observables to the search, with a quote of each one whose meaning is known.
   void observables();
 
   Evidence& inputs_;
@@ -113,7 +117,7 @@ class HintReader {
   const bool dumps_explain_;  // see add_logs()
   LogSource out_;
   std::int64_t restart_delay_ = 0;  // how long a restarted node was down, at most; 0: unknown
-  std::set<std::string> alive_;     // nodes of which child processes ended
+  std::set<std::string> alive_;     // nodes for which a start was added because a child process of theirs ended
   std::uint64_t without_node_ = 0;
   std::uint64_t without_file_ = 0;    // errors whose file neither the message nor a control run shows
   std::uint64_t without_method_ = 0;  // exceptions without a method in the deployment

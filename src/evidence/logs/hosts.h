@@ -16,8 +16,8 @@ namespace rose::evidence {
 [[nodiscard]] std::vector<logs::NodeName> node_names_in_logs(const config::Config& config,
                                                              const std::map<std::string, std::string>& host_to_node);
 
-// The node whose lines name this host: "web-1" and "shop_web_1" of Compose, "db-0/postgres" of kubectl,
-// "n1.example.com", an address, or a host given with --map. "" if there is none.
+// The node that is meant by a host's name in the lines of a log: "web-1" and "shop_web_1" of Compose, "db-0/postgres"
+// of kubectl, "n1.example.com", an address, or a host given with --map. "" if no node is meant.
 [[nodiscard]] std::string node_of_host(std::string_view host, const config::Config& config,
                                        const std::map<std::string, std::string>& host_to_node);
 

@@ -35,7 +35,7 @@ bool HintReader::between_lives(const Hint& hint) const {
 }
 
 void HintReader::add_end(const Hint& hint, const std::string& node, double weight) {
-  // Place the end after everything else that the message reports, which may be the cause.
+  // Place the end after everything else that the message reports, because that may be the cause of the end.
   const std::int64_t logged_ns = case_.time_of(hint);
   std::int64_t gone = gone_at(hint, node);
   const std::int64_t since = gone > logged_ns + kMessageToEnd ? logged_ns : 0;
@@ -44,11 +44,13 @@ void HintReader::add_end(const Hint& hint, const std::string& node, double weigh
   end.state = hint.signal != 0 ? ProcessState::crashed : ProcessState::exited;
   end.signal = static_cast<std::uint8_t>(hint.signal);
   end.exit_code = hint.exit_code;
-  // The observations must show which process is the main one.
+  // If a child process ended, add a start of the main process, so that the observations show which process is the main
+  // one.
   if (hint.helper && alive_.insert(node).second) out_.put_context(start(node, std::min(case_.first(), gone - 1)));
   end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                (hint.out_of_memory ? trace::kOutOfMemory : 0));
-  // It is inferred from a silence, from the node's next start, or from a message that names no node.
+  // The end is inferred if its evidence is a silence or the node's next start, if the message does not name the node,
+  // or if everything went on as before.
   const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed || hint.passing;
   const Origin origin = origin_of(hint, weight, inferred, since);
   out_.put(end, origin);
@@ -62,7 +64,8 @@ std::int64_t HintReader::gone_at(const Hint& hint, const std::string& node) cons
   if (hint.itself || hint.reported || hint.missed) return logged_ns;
   std::int64_t gone = case_.latest(hint, node);
   if (!between_lives(hint)) return gone;
-  // The end of a process closes its connections at once.
+  // The end of a process closes its connections at once, so the process had ended when other nodes reported closed
+  // connections.
   for (const Hint& other : case_.evidence().hints)
     if (other.kind == Hint::Kind::silence && other.closed && other.peer == node && other.ts_ns != kNoTime &&
         other.ts_ns > logged_ns && !case_.evidence().failure.nodes[other.log].aligned)

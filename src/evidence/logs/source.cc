@@ -13,7 +13,7 @@ using trace::EventType;
 using trace::ProcessState;
 using trace::StringId;
 
-constexpr std::uint32_t kManyPackets = 1000;  // packets of an active connection
+constexpr std::uint32_t kManyPackets = 1000;  // assumed number of packets on a connection before it fell silent
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// Builds the source of evidence that represents the logs: what messages report, what may have happened before them,
-// and what nodes do in a run without faults, as its context.
+// Builds the source of evidence that represents the logs: what messages report, what may have happened before these
+// messages, and, as context, what nodes do in a run without faults.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,16 @@ class LogSource {
   [[nodiscard]] bool has_failed_call(const Observation& failed) const { return failed_.contains(key_of(failed)); }
   // Adds an observation that is no candidate and only gives context to others.
   void put_context(Observation observation);
-  // Adds a silence of the connection between two nodes: no packets in either direction from `begin` to `end`. `node` is
-  // the one whose log reports it.
+  // Adds a silence of the connection between two nodes: no packets in either direction from `begin` to `end`. `node`:
+  // the node whose log reports it.
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
                    Origin origin);
 
-  // From `ts` on, the incident differs from the control run: put_control() leaves out the node's later events.
+  // Tells that the incident differs from the control run from `ts` on, so put_control() leaves out the node's later
+  // events.
   void cut_off(const std::string& node, std::int64_t ts);
-  // Adds what happened in the control run: what came before a fault is the context that the fault can wait for. Call it
-  // last.
+  // Adds the events of the control run as context: a fault can wait for the events that precede it. Must be called
+  // after all calls of cut_off().
   void put_control();
 
   // Appends the source to `inputs`.

@@ -17,7 +17,7 @@ using logs::Thrown;
 
 constexpr std::size_t kMostSites = 4;
 
-// Frames of the JDK and of language runtimes throw on behalf of other code.
+// True for a frame of the JDK or of a language runtime: its exceptions are caused by the code that called it.
 bool of_platform(const Frame& frame) {
   static constexpr std::array kPackages =
       std::to_array<std::string_view>({"scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
@@ -36,7 +36,7 @@ class Sites {
 
   std::vector<ThrowSite> find(const logs::StackTrace& trace, bool elsewhere) {
     // Begin with the root cause. An exception that was caught and wrapped had an effect only inside the catching
-    // method; further out, only its wrapper did.
+    // method; the callers of that method saw only its wrapper.
     for (auto thrown = trace.rbegin(); thrown != trace.rend() && sites_.size() < kMostSites; ++thrown)
       if (thrown->elsewhere == elsewhere) of(*thrown);
     if (sites_.size() > kMostSites) sites_.resize(kMostSites);
@@ -69,12 +69,13 @@ class Sites {
     if (own == inside) return;
     const Frame& frame = thrown.frames[own];
     if (own > 0) {
-      // A callee threw it: throw at that call, or at the entry of the whole method.
+      // A callee threw the exception, so throw it where the callee is called, or at the method's entry.
       if (frame.line != 0) add(thrown, frame, frame.line);
       add(thrown, frame, std::nullopt);
       return;
     }
-    // The method threw it itself, on a line that is executed only in case of an error.
+    // The method itself threw the exception, on a line that is executed only in case of an error, so throw it at the
+    // method's entry, or where its caller calls it.
     add(thrown, frame, std::nullopt);
     if (inside > 1 && thrown.frames[1].line != 0 && possible(thrown.frames[1]))
       add(thrown, thrown.frames[1], thrown.frames[1].line);
