@@ -62,7 +62,7 @@ TEST_CASE("an idle direction joins the partition that the unanswered opposite di
   CHECK(partitions(plan)[0]->known == Known::seen);
 }
 
-TEST_CASE("a silence in both directions may be a cut of either one") {
+TEST_CASE("a silence in both directions may be a cut of either node") {
   const auto config = deployment();
   Dump dump;
   dump.cut(5, 12, 1, {2});
@@ -108,7 +108,7 @@ TEST_CASE("only unanswered silences in the profile, not idle ones, make a silenc
   known_silence(asked, 10, 17, 2, 1, true, 0.1);
   CHECK(partitions(plan_of(config, dump, profile_of(asked))).empty());
   // If the tracer does not know what stayed unanswered, a silence in the profile that lasted to the end of the run
-  // shows nothing about the usual length of silences, but a silence that ended before the run does.
+  // shows nothing about the usual length of silences, but a silence that ended before the end of the run does show it.
   Dump unknown, to_the_end, over;
   unknown.silence(3, 14, "n2", "10.77.0.1", "10.77.0.2");
   unknown.scf(9, "n1", "openat", EACCES, "/data/x");
@@ -957,8 +957,8 @@ TEST_CASE("without a profile everyday errors rank last but are kept") {
 TEST_CASE("a crash does not explain a silence of a busy pair that began 1.5 s before it") {
   Dump dump;
   dump.meta().begin_ns = kBase;
-  // n1 and n3 were partitioned at 4 s. That n1 was killed 1.5 s later does not explain the silence, because packets
-  // between them are usually 40 ms apart.
+  // n1 and n3 were partitioned at 4 s. The kill of n1, 1.5 s later, does not explain the silence, because packets
+  // between the two nodes are usually 40 ms apart.
   dump.silence(4, 8, "n1", "10.77.0.3", "10.77.0.1");
   dump.silence(4, 8, "n3", "10.77.0.1", "10.77.0.3");
   dump.crashed(5.5, "n1");
@@ -1328,7 +1328,7 @@ TEST_CASE("a dump with only the fields of the contract can be planned") {
   CHECK(plan->candidates[0].path == "*/snapshot.*");
   CHECK(plan->candidates[1].error == "ENOENT");
   CHECK(plan->candidates[2].symptom);  // the exit of the node
-  CHECK(plan->candidates[3].symptom);  // the silence of n2, which its end explains
+  CHECK(plan->candidates[3].symptom);  // the silence of n2, which the end of n2 explains
   CHECK(accounted(*plan) == plan->failures);
   CHECK(plan->workload_ts == 0);
 }

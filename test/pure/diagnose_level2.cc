@@ -316,7 +316,7 @@ TEST_CASE("level 2: alternatives are kept if the role's node differs from run to
   for (const Fault& fault : d.found->faults) CHECK_FALSE(fault.group.empty());
 }
 
-TEST_CASE("level 2: a node that has the role in some runs only passes its context on to the other nodes") {
+TEST_CASE("level 2: a node that has the role only in some runs passes its context on to the other nodes") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "boot"), enters(8, "n1", "handOver")};
   Play play({}, [](const std::vector<Hit>& hits, int) {

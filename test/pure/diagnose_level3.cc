@@ -551,7 +551,7 @@ TEST_CASE("level 3: a context that is no longer met ends its branch") {
   Play play(acts, [](const std::vector<Hit>&, int) { return false; });
   int with_before = 0;
   play.acts_of = [&](int) {
-    // The file is created only until level 3 begins to try places, so that from then on the context is not met.
+    // The node creates the file only until level 3 begins to try places, so that from then on the context is not met.
     for (const Fault& fault : play.made.back().faults) with_before += fault.before ? 1 : 0;
     return with_before > 0 ? std::vector<Act>{} : acts;
   };

@@ -1023,7 +1023,7 @@ TEST_CASE("only a node with a log can have missed what others logged") {
   CHECK(believed(3) > 2 * believed(2));
 }
 
-TEST_CASE("a node that peers have no route to is partitioned, which outranks a pause, a failed call and a role") {
+TEST_CASE("if peers have no route to a node, its partition outranks a pause, a failed call and a lost role") {
   const auto config = deployment();
   std::string ticks[3], usual[3];
   const auto tick = [](double at, const std::string& text) { return line(at, "a block is stored, " + text); };
@@ -1031,7 +1031,7 @@ TEST_CASE("a node that peers have no route to is partitioned, which outranks a p
     for (int second = 0; second <= 40; ++second) {
       usual[n] += tick(second, "as always");
       const bool quiet = (n == 0 && second > 10 && second < 30) ||
-                         // n3 is without a peer, because another node does all the work
+                         // n3 has nothing to log, because another node does all the work
                          (n == 2 && second > 14 && second < 30);
       if (!quiet) ticks[n] += tick(second, "as always");
       if (second == 2 && n == 0)

@@ -1,5 +1,5 @@
-// Searches on evidence as in production: noise that does fire, old faults, many similar faults, and events that every
-// run causes. Also checks that the statistics hold for searches with random results.
+// Searches on evidence as in production: noise whose faults fire in the test deployment, old faults, many similar
+// faults, and events that every run causes. Also checks that the statistics hold for searches with random results.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
@@ -767,8 +767,8 @@ TEST_CASE("accepted schedules and reported rates hold the documented bounds") {
                       << static_cast<double>(made.covered) / made.reported);
     CHECK(accepted >= row.least - noise / 2);
     CHECK(accepted <= row.most + noise / 2);
-    // A test that accepts a schedule was more likely lucky, so the mean is above the true rate. The documentation
-    // states only this bound for it.
+    // A schedule is more often accepted if its test was lucky, so the mean of the reported rates is above the true
+    // rate. The documentation states only that it is at most 0.1 higher.
     const double error = 0.02 + 3 * std::sqrt(row.rate * (1 - row.rate) / (10 * made.reported));
     CHECK(mean >= row.rate - error);
     CHECK(mean <= row.rate + 0.1 + error);

@@ -193,7 +193,7 @@ TEST_CASE("alternatives of one group are changed together, and reduced if only o
   }
 }
 
-TEST_CASE("a count that does not matter becomes the first, and the change says so") {
+TEST_CASE("a count that does not matter becomes 1, and the change says so") {
   Schedule s;
   s.faults = {fault("crash", FaultKind::crash, "n1", {entered("save")})};
   s.faults[0].when[0].count = 5;

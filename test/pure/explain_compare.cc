@@ -451,7 +451,7 @@ TEST_CASE("steps between the last common step and the fault are not reported as 
 TEST_CASE("a repeated step that stops in failing runs after the fault is reported as missing", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {
-    // How often this is repeated before the fault differs from run to run, so the comparison begins at about the same
+    // The number of these steps before the fault differs from run to run, so the comparison begins at about the same
     // time.
     script::Run failing(2 * i), sound(2 * i + 1);
     for (int ms = 1000 + 500 * i; ms < 8000; ms += 4) {

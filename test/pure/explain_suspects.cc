@@ -107,7 +107,8 @@ TEST_CASE("for a crash at a time the interrupted operation ranks before the inne
                                                  "apply", "applyAll", "loop"});
 }
 
-TEST_CASE("for a crash between two steps of a function, it ranks before the function of the next step", "[explain]") {
+TEST_CASE("for a crash between two steps of a function, this function ranks before that of the next step",
+          "[explain]") {
   const auto first = [](const std::function<script::Run(script::Run)>& steps) {
     Case one = crashing(false);
     for (int i = 0; i < 4; ++i) {
@@ -689,7 +690,7 @@ TEST_CASE("functions that handle the messages of a silenced node are suspects", 
   }
 }
 
-TEST_CASE("a function that a later crash makes start again does not rank lower for that", "[explain]") {
+TEST_CASE("a function that is entered again because of a later crash does not rank lower for that", "[explain]") {
   const auto share = [](bool call) {
     Case one;
     if (!call) one.input.schedule.faults[0].kind = schedule::FaultKind::crash;
@@ -1109,7 +1110,7 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
   CHECK(at(longest) < static_cast<long>(e.suspects.size()));
 }
 
-TEST_CASE("the function that hands a closure over decided that it is called", "[explain]") {
+TEST_CASE("the function that passes on a closure has decided that the closure is called", "[explain]") {
   const std::string closure = "kv.(*Store).Save.(*Log).Notice.func1";
   Case one;
   for (int i = 0; i < 5; ++i) {

@@ -1,4 +1,4 @@
-// At which times packets are sent on that were delayed for a bad link.
+// When packets that were delayed for a bad link are sent on.
 #include <catch2/catch.hpp>
 
 #include "base/units.h"

@@ -1136,7 +1136,7 @@ TEST_CASE("a silent node that all others miss may have been paused") {
   CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));
   // n1 logged nothing long before, so the time at which it was missed decides
   CHECK(stood("", true) == std::pair(6 * second, 12 * second));
-  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // that n1 ended later does not change this
+  CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // the later end of n1 does not change this
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));
   CHECK(stood(at(25, "stream to n2 was cut: no response from it") + at(29, "stream to n3 was cut: no response from it"),
               true)

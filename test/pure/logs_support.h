@@ -1,4 +1,4 @@
-// Helpers for the tests of logs: functions that read the real logs in test/logs, and such that read a text.
+// Helpers for the tests of logs: functions that read the real logs in test/logs, and functions that read a text.
 #pragma once
 
 #include <catch2/catch.hpp>
