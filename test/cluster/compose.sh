@@ -126,7 +126,7 @@ grep -q '^up$' "$run/workload.log" && grep -qw database "$run/workload.log" ||
 # The service is killed exactly at its 30th beat, so its log contains everything until then.
 last=$(sed -n '/^began/{n;:a;n;/^began/q;h;ba};$!d' "$run/app/stdout.log";
   awk '/^began/{c++} c==1{l=$0} END{print l}' "$run/app/stdout.log")
-[ "$last" = "beat 29" ] || fail "it died after '$last'"
+[ "$last" = "beat 29" ] || fail "app died after '$last'"
 nothing_left "after a replay"
 no_containers "after a replay"
 [ -z "$(podman volume ls -q)" ] || fail "volumes left: $(podman volume ls -q)"

@@ -68,7 +68,7 @@ run=$(json 'j["run_results"][0]["directory"]')
 for line in 'a secretmounted' 512 readable 'not writable' done; do
   grep -qxF "$line" "$run/app/stdout.log" || fail "no '$line': $(cat "$run/app/stdout.log" "$run/app/stderr.log")"
 done
-! grep -qx 'mine 1' "$run/app/stdout.log" || fail "its command is the first process, although init is true"
+! grep -qx 'mine 1' "$run/app/stdout.log" || fail "the command of app is the first process, although init is true"
 says err 'node app exited with status 3 \(planned\)'
 says err "'mode' of a build's secret has no effect"
 nothing_left "after a run"

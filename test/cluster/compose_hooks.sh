@@ -96,7 +96,7 @@ for line in 'first of-db' '0 /tmp a word ${dir}' 'after a kill: 2 ' 'after a res
 done
 refused="^rose: error: node db: its pre_stop hook 'sh -c test ! -e /shared/refuse' exited with status 1; as with"
 grep -q "$refused" "$run/workload.log" || fail "a hook that failed is not reported: $(cat "$run/workload.log")"
-grep -q '^db up pid [0-9]* starts 3$' "$run/workload.log" || fail "it was stopped although its hook failed"
+grep -q '^db up pid [0-9]* starts 3$' "$run/workload.log" || fail "db was stopped although its hook failed"
 [ "$(cat "$run/app/stdout.log")" = "$(printf 'first of-db\n0 /tmp a word ${dir}')" ] ||
   fail "app did not wait for the hooks of db: $(cat "$run/app/stdout.log")"
 # The end of the run is an orderly stop, too.

@@ -236,7 +236,7 @@ configuration "$asks" '"yes"'
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json --keep
 json_is 'j["run_results"][0]["reason"]' 'the oracle could not decide: the oracle wrote more than 64 MiB and was ended'
 [ "$(stat -c %s "$(python3 -c 'import json; print(json.load(open("out"))["run_results"][0]["directory"])')/oracle.log")" -le $((64 << 20)) ] ||
-  fail "the oracle's log is longer than that"
+  fail "the oracle's log is longer than 64 MiB"
 configuration "$asks"
 sed -i 's/log = "up"/log = "never", timeout = "500ms"/' rose.toml
 expect 4 "$rose" replay s.toml -c rose.toml --runs 1 --expect fixed --json

@@ -63,8 +63,8 @@ until_true 20 test -e theirs/srv/run/pid
 service=$(pgrep -f "^$python $work/bin/service.py")
 expect 0 "$rose" init --pid "$service" -o rose.toml
 kill -KILL "$service"
-grep -q "^lay_over 1 $work/theirs/srv" rose.toml || fail "its working folder is not drafted"
-grep -q "\"$work/state\"" rose.toml || fail "the folder that it writes to is not drafted"
+grep -q "^lay_over 1 $work/theirs/srv" rose.toml || fail "the service's working folder is not drafted"
+grep -q "\"$work/state\"" rose.toml || fail "the folder that the service writes to is not drafted"
 sed -i -e "s|^command = \"?\"|command = [\"$work/workload.sh\"]|" -e 's/^# restart =/restart =/' \
   -e 's/^# \[oracle\]/[oracle]/' -e 's/^# command = \["grep"/command = ["grep"/' rose.toml
 printf 'version = 1\n[[fault]]\nid = "f"\nnode = "service"\nkind = "crash"\nwhen = [ { log = "^attacked" } ]\n' \
@@ -84,7 +84,7 @@ done
 
 # A run whose folder the service's user can exchange is refused, although the command itself changes to that user.
 grep -q '^user *= "nobody"' rose.toml || fail "the user is not drafted"
-grep -q '^begins_as_root *= true' rose.toml || fail "it is not drafted that the command begins as root"
+grep -q '^begins_as_root *= true' rose.toml || fail "the draft does not say that the command begins as root"
 # In other respects, the owner of rose.toml is trusted.
 chown nobody rose.toml
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report

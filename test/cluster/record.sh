@@ -152,7 +152,7 @@ until_true 60 test -s "$work/production.bin.recordings/db/kv.1.rr" || cat "$work
 kill "$load" 2> /dev/null || true
 wait "$load" 2> /dev/null || true
 stop_trace
-# The last dump contains it, too, because the recording of a process is kept after the process has ended.
+# The last dump contains the killed server's recording, too, because the recording of a process is kept after its end.
 for dump in production.bin production.bin.1; do
   cmp "$work/$dump.recordings/db/kv.1.rr" "$work/production/kv.1.rr" ||
     fail "$dump.recordings does not hold what the server left"

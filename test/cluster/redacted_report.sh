@@ -65,7 +65,8 @@ expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.to
 expect 0 "$rose" diagnose --trace dump.bin --map db-7.prod.example=n1 -c rose.toml --profile profile.json \
   -o schedule.toml --report shown --redact
 [ -z "$(told shown)" ] || fail "the redacted report contains secrets: $(told shown)"
-[ "$(ls shown | tr '\n' ' ')" = "diagnosis.json diagnosis.txt report.html " ] || fail "in the folder: $(ls shown)"
+[ "$(ls shown | tr '\n' ' ')" = "diagnosis.json diagnosis.txt report.html " ] ||
+  fail "the folder contains other files: $(ls shown)"
 grep -q 'kill n1' shown/report.html || fail "the redacted report does not describe the faults any more"
 grep -q 'host-1' shown/report.html || fail "the report names no host at all"
 python3 -c 'import json, sys; sys.exit(json.load(open("shown/diagnosis.json"))["verdict"] != "reproduced")' ||

@@ -134,7 +134,7 @@ for jobs in 1 3; do
   # before they are stopped.
   [ $jobs -gt 1 ] || [ "$(runs cut$jobs)" -eq "$total" ] ||
     fail "$jobs at once: $(runs cut$jobs) runs recorded instead of $total"
-  # If it is resumed once more, it makes no further run.
+  # If the finished diagnosis is resumed once more, it makes no further run.
   total=$(runs cut$jobs)
   diagnose cut$jobs $jobs --resume
   wait $pid || fail "a finished diagnosis does not resume"

@@ -35,14 +35,14 @@ says err 'choose one with --control'
 touch first.enough
 status=0
 wait "$(cat first.pid)" || status=$?
-[ $status -eq 1 ] || fail "the first ends with $status"
+[ $status -eq 1 ] || fail "the first trace ends with $status"
 expect 0 "$rose" dump -o outside.bin
 expect 0 "$rose" dump show outside.bin --type ps
 says out 'second +.*started'
 touch second.enough
 status=0
 wait "$(cat second.pid)" || status=$?
-[ $status -eq 1 ] || fail "the second ends with $status"
+[ $status -eq 1 ] || fail "the second trace ends with $status"
 for one in first second; do
   if grep 'another tracer' $one.err; then fail "the two tracers conflict"; fi
 done
