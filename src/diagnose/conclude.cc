@@ -121,10 +121,10 @@ Remarks Conclusion::remarks(const Found& end) const {
   const Tried& tried = d_.tried[end.lead.tried];
   if (std::string missing = missing_ends(tried); !missing.empty()) made.doubts.push_back(std::move(missing));
   if (workload_ended_early(d_, tried))
-    made.doubts.push_back(
-        fmt::format("But in these runs the workload ended after {} at most, without faults it takes {}: possibly the "
-                    "oracle only notices what the workload did not do.",
-                    format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
+    made.doubts.push_back(fmt::format(
+        "But in these runs the workload ended after {} at most, whereas it takes {} without faults: possibly the "
+        "oracle only notices what the workload did not do.",
+        format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
   if (std::string ends = ended_themselves(end.lead.schedule); !ends.empty()) made.doubts.push_back(std::move(ends));
   if (end.dropped > 0)
     made.simpler.push_back(fmt::format("The bug also occurs without {} other fault{} of the dump, so {} omitted.",

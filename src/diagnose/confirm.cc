@@ -155,8 +155,9 @@ Result<void> Confirmation::compare_with_controls(Lead& lead) {
   }
   if (chance() <= kByChance) return {};
   lead.accepted = false;
-  d_.tried[lead.tried].note += fmt::format("; without faults the bug occurs in {} of {} runs, which may be as often",
-                                           d_.control_hits, d_.control_runs);
+  d_.tried[lead.tried].note +=
+      fmt::format("; without faults the bug occurs in {} of {} runs, perhaps as often as with them", d_.control_hits,
+                  d_.control_runs);
   return {};
 }
 

@@ -138,12 +138,13 @@ Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
     Schedule rest = found.schedule;
     for (const std::string& id : certain) rest = without(rest, id);
     if (!rest.faults.empty() && schedule::fingerprint(rest) != schedule::fingerprint(end.schedule))
-      ROSE_CHECK(try_rival(rest, end.level, "without the certain faults: do the others reproduce as well", until));
+      ROSE_CHECK(try_rival(rest, end.level, "without the certain faults: do the other faults reproduce the bug as well",
+                           until));
   }
   std::size_t tried = 0;
   for (const Schedule* schedule : untried(d_, end.schedule, kRivalShare, false)) {
     if (++tried > kMostRivals) break;
-    ROSE_CHECK(try_rival(*schedule, 1, "it is about as likely as the found schedule", until));
+    ROSE_CHECK(try_rival(*schedule, 1, "this hypothesis is about as likely as the found schedule", until));
   }
   return {};
 }
@@ -155,8 +156,8 @@ Result<void> Refinement::prefer_certain(Lead& found) {
   for (const Schedule* schedule : untried(d_, found.schedule, 0, true)) {
     if (++tried > kMostRivals || runs_.left_for(found) <= kLeastDeciding) break;
     const Schedule certain = *schedule;
-    const Lab::Entry entry =
-        lab_.enter(certain, 1, "it is certain, and the found schedule is only inferred: does it reproduce as well");
+    const Lab::Entry entry = lab_.enter(
+        certain, 1, "this fault is certain, and the found schedule is only inferred: does the fault reproduce as well");
     ROSE_TRY(const std::vector<Lab::Made> made,
              lab_.run({entry.index}, fmt::format("the certain fault first: {}", short_words(certain))));
     if (!made[0].armed || made[0].result.verdict != schedule::Verdict::reproduced) continue;

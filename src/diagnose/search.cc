@@ -379,7 +379,7 @@ class Search {
         if (doubtful(trial)) {
           d_.tried[trial.tried].note +=
               "; it may be another failure, because none of the evidence was reproduced, or the workload ended far too "
-              "soon: others come first";
+              "soon: other trials come first";
           doubted_.push_back(std::move(trial));
           continue;
         }
@@ -526,7 +526,7 @@ class Search {
     return last - first <= longest_workload(*inputs_.config);
   }
 
-  // Skips a schedule that the user has ruled out: its move learns it as a miss.
+  // Skips a schedule that the user has ruled out: the move that proposed the schedule learns that it missed.
   void skip(Move& move) {
     const Trial t = *move.peek();
     move.take();
@@ -803,13 +803,13 @@ class Search {
     if (!tested_.insert(moment).second) return false;
     const std::set<std::string> ids = fault_ids(lead.schedule);
     if (confirmation_.tests() >= kMostTests || tests_by_faults_[ids] >= kMostTestsOfSameFaults) {
-      d_.tried[lead.tried].note += "; not tested, because many others were";
+      d_.tried[lead.tried].note += "; not tested, because many other schedules were tested";
       return false;
     }
     ++tests_by_faults_[ids];
     ROSE_CHECK(confirm(lead, true));
     if (!lead.waits) return tested(std::move(lead), true);
-    d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: more promising ones come first",
+    d_.tried[lead.tried].note += fmt::format("; {} of {} confirming runs: more promising trials come first",
                                              lead.tally.reproduced, lead.tally.conclusive());
     refine_from(lead);
     waiting_.push_back(std::move(lead));
@@ -851,8 +851,8 @@ class Search {
         moves_.push_back(plain_move(world_, std::move(trials)));
       for (const Fault& fault : lead.schedule.faults)
         if (hits_by_count(fault.kind) && fault.count == 1)
-          if (std::unique_ptr<Move> move =
-                  nth_move(world_, lead.schedule, fault.id, kLead * kShareNth, "it reproduced the bug, but too rarely"))
+          if (std::unique_ptr<Move> move = nth_move(world_, lead.schedule, fault.id, kLead * kShareNth,
+                                                    "the schedule reproduced the bug, but too rarely"))
             moves_.push_back(std::move(move));
     }
     if (!world_.level(3)) return;
@@ -875,7 +875,7 @@ class Search {
     doubted_.clear();
     std::erase_if(waiting_, [&](const Lead& lead) { return !similar(lead); });
     return look_for(Purpose::more_similar, std::max(0, std::min(kMostSimilar, lab_.left() - options_.confirm_runs)),
-                    found, similar, ", but it may be another failure; one closer to production was found then");
+                    found, similar, ", but it may be another failure; a failure closer to production was found then");
   }
 
   // Looks for a schedule that is more reliable than the accepted one, which sometimes misses. Assumption: the faults of
@@ -902,7 +902,7 @@ class Search {
     const int first_run = found.first_run;
     ROSE_CHECK(look_for(
         Purpose::more_reliable, most, found, [&](const Lead& lead) { return better(lead, found); },
-        ", then a more reliable one was found"));
+        "; then a more reliable schedule was found"));
     found.first_run = first_run;
     misses_ = std::move(misses);
     moves_ = std::move(moves);

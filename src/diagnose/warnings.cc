@@ -59,13 +59,11 @@ void warn_of_late_faults(const Plan& plan, std::int64_t workload_ns, std::vector
 
 void warn_of_oracle(const profile::WorkloadUse& use, std::vector<std::string>& warnings) {
   if (use.hits == 0) return;
-  warnings.push_back(
-      fmt::format("the oracle found the bug in {} of {} runs without faults that the profile was made from, so it will "
-                  "also find it "
-                  "where a fault had nothing to do with it: let it examine only this run's files, wait until the "
-                  "system has settled, "
-                  "and look for the symptom itself (configs/oracles.md)",
-                  use.hits, use.runs));
+  warnings.push_back(fmt::format(
+      "the oracle found the bug in {} of {} runs without faults that the profile was made from, so it will "
+      "also find the bug where a fault had nothing to do with it: let it examine only this run's files, wait until the "
+      "system has settled, and look for the symptom itself (configs/oracles.md)",
+      use.hits, use.runs));
 }
 
 void warn_of_idle_end(const config::Config& config, const profile::WorkloadUse& use,
@@ -124,7 +122,7 @@ void warn_of_missing_events(const World& world, std::vector<std::string>& warnin
   if (never.empty()) return;
   warnings.push_back(fmt::format(
       "before the faults of the dump, the nodes did things that they never do in a run without faults: "
-      "{}; if that matters, faults hit another moment here: extend the workload until the nodes do the same (a "
+      "{}; faults may therefore hit another moment here: extend the workload until the nodes do the same (a "
       "profile shows what they do)",
       some_of(never)));
 }

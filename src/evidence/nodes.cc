@@ -266,7 +266,7 @@ void match_rest(const Evidence& inputs, const std::vector<std::string>& names, c
     std::vector<std::string> named;
     for (const std::string& name : left) named.push_back(name.empty() ? std::string("(no name)") : name);
     unmatched = fmt::format(
-        "could not match {} of the dump to a node of the deployment, its events are ignored; {}", quoted_list(named),
+        "could not match {} of the dump to a node of the deployment, so its events are ignored; {}", quoted_list(named),
         nodes.empty() ? fmt::format("map it to a node with --map {}=NODE", named[0])
                       : fmt::format("select one of {} with --map {}=NODE", quoted_list(nodes), named[0]));
     notes.push_back(unmatched);

@@ -74,7 +74,7 @@ Sides sides_of(std::size_t s, const Observation& event, const Given& given) {
   else
     found.left_out = fmt::format(
         "silences with {}, which is not a node of the deployment: only nodes can be cut off from each other, so if a "
-        "client has to be, make it a node",
+        "client has to be cut off, make the client a node",
         other);
   return found;
 }

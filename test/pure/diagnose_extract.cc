@@ -663,9 +663,11 @@ TEST_CASE("silences with clients and silences as long as in the profile are disc
   REQUIRE(plan.candidates.size() == 1);
   CHECK(plan.candidates[0].count == 1);
   CHECK(discarded(plan, "benign") == 1);
-  CHECK(discarded(plan,
-                  "not a node of the deployment: only nodes can be cut off from each other, so if a client has to be, "
-                  "make it a node") == 1);
+  CHECK(
+      discarded(
+          plan,
+          "not a node of the deployment: only nodes can be cut off from each other, so if a client has to be cut off, "
+          "make the client a node") == 1);
   CHECK(accounted(plan) == 3);
 }
 

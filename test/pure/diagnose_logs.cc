@@ -871,7 +871,7 @@ TEST_CASE("a schedule whose runs lack the failure's messages is accepted only af
     CHECK(d->found->faults[0].kind == (another ? FaultKind::syscall : FaultKind::crash));
     CHECK(d->remarks.doubts.empty() == another);
     const bool waited = std::any_of(d->tried.begin(), d->tried.end(), [](const Tried& one) {
-      return one.note.find("others come first") != std::string::npos;
+      return one.note.find("other trials come first") != std::string::npos;
     });
     CHECK(waited);
   }

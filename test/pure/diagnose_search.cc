@@ -935,7 +935,7 @@ TEST_CASE("the search continues for a fault that ends the node which ended itsel
     return std::any_of(d.tried.begin(), d.tried.end(),
                        [&](const Tried& tried) { return tried.note.find(what) != std::string::npos; });
   };
-  CHECK(noted("one closer to production was found then"));
+  CHECK(noted("a failure closer to production was found then"));
 }
 
 TEST_CASE("a fault that only shortens the workload is doubtful, unless the incident was as short") {

@@ -160,7 +160,7 @@ Candidate ended_itself(const Given& given, const Times& times, const Crash& cras
   const std::string at = times.at(crash.ts());
   c.why = p.signal != 0      ? fmt::format("{} ended itself by {} {}", who, kernel::signal_name(p.signal), at)
           : p.exit_code >= 0 ? fmt::format("{} ended itself with status {} {}", who, p.exit_code, at)
-                             : fmt::format("{} ended {}, its status is unknown", who, at);
+                             : fmt::format("{} ended {}; its status is unknown", who, at);
   set_origin(c, p.event->how());
   return c;
 }

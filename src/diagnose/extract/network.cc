@@ -43,7 +43,7 @@ Network extract_network(const Given& given, const Facts& facts, const std::vecto
     symptoms(std::move(group),
              fmt::format("; {} {} it", causes[cause].words, causes[cause].partly ? "may explain" : "explains"),
              !causes[cause].partly);
-  symptoms(std::move(silences.idle), "; without faults they are silent until the end, too");
+  symptoms(std::move(silences.idle), "; in runs without faults, these nodes are silent until the end, too");
   symptoms(std::move(silences.with_all_else),
            "; these nodes did nothing else any more either: they may have been idle");
 

@@ -85,7 +85,7 @@ Candidate paused(const Given& given, const Times& times, int node, const Pause& 
   c.why = fmt::format("{}{} {} for {}, from {}{}", pause.partly ? "a process of " : "", c.node,
                       pause.blocked ? "was blocked in uninterruptible wait (as on a slow disk)" : "was paused",
                       format_duration(rounded(pause.end - pause.start)), times.at(pause.start),
-                      pause.open ? ", and as far as the dump shows did not continue" : "");
+                      pause.open ? ", and, as far as the dump shows, did not continue" : "");
   if (pause.partly && !pause.blocked && given.nodes.network_count() > 1) {
     // The rest of the node continued, so to its peers the pause may have looked like a partition.
     Fault& cut = c.alternatives.emplace_back();

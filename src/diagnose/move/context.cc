@@ -566,7 +566,8 @@ Moves context_moves(const World& world, const Schedule* lead) {
       const Candidate* c = world.candidate(fault.id);
       if (c == nullptr || hits_by_count(c->kind) || (c->kind == FaultKind::clock && !c->stepped)) continue;
       if (!waits_only_for_time(fault)) continue;
-      if (auto setup = setup_for(world, *c, *lead, kLead * kShareContext, "it reproduced the bug, but too rarely"))
+      if (auto setup =
+              setup_for(world, *c, *lead, kLead * kShareContext, "the schedule reproduced the bug, but too rarely"))
         moves.push_back(std::make_unique<ContextMove>(world, *std::move(setup)));
     }
     return moves;

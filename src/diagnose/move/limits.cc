@@ -15,10 +15,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kFewDescriptors =
-    16;  // a running node has more open, so it gets no further one, but it can still be restarted
-constexpr std::int64_t kNoDescriptors =
-    3;  // for a node with fewer than 16 descriptors open; programs that it runs cannot start either
+// A running node has more descriptors open, so it gets no further descriptor, but it can still be restarted.
+constexpr std::int64_t kFewDescriptors = 16;
+// For a node with fewer than 16 descriptors open. Programs that the node runs cannot start either.
+constexpr std::int64_t kNoDescriptors = 3;
 constexpr std::int64_t kLittleMemory = 1 << 20;     // bytes; every node uses more, so its next page exceeds the limit
 constexpr std::int64_t kHelperLimit = 300'000'000;  // ns; a busy process needs its next page within this time
 constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
@@ -208,14 +208,15 @@ class LimitTrials {
       propose(fault, yield, fmt::format("the kernel kills a helper for lack of memory: {}", c.why), {&c});
       fault.duration_ns = kHelperLimitLong;
       propose(std::move(fault), kNextStep * yield,
-              fmt::format("the kernel kills a helper for lack of memory, however late: {}", c.why), {&c});
+              fmt::format("the kernel kills a helper for lack of memory, even if it needs memory late: {}", c.why),
+              {&c});
       return;
     }
     Condition crashed;
     crashed.kind = ConditionKind::process_state;
     crashed.state = "crashed";
     fault.until = {crashed};
-    propose(std::move(fault), yield, fmt::format("the kernel kills it for lack of memory: {}", c.why), {&c});
+    propose(std::move(fault), yield, fmt::format("the kernel kills the node for lack of memory: {}", c.why), {&c});
   }
 
   // A slow disk for a process that was blocked: other processes of the node that use the disk wait as well, and the
@@ -226,7 +227,7 @@ class LimitTrials {
     fault.resource.delay_ns =
         std::clamp(rounded(c.fault.duration_ns / kRequestsOfSync), kLeastDiskDelay, kMostDiskDelay);
     fault.duration_ns = std::clamp(c.fault.duration_ns, kSecond, std::max(kSecond, limit_ns_ / 2));
-    propose(std::move(fault), prior(kShareLimit, c.weight), fmt::format("its disk is slow: {}", c.why), {&c});
+    propose(std::move(fault), prior(kShareLimit, c.weight), fmt::format("the node's disk is slow: {}", c.why), {&c});
   }
 
   const World& world_;

@@ -258,7 +258,7 @@ Moves nth_moves(const World& world) {
       Schedule later = base;
       later.faults[0].when = timed->when;
       add(later, fault.id, kShareNth * kNextStep * kNextStep * c.weight,
-          fmt::format("counted from about the time it failed; {}", c.why));
+          fmt::format("counted from about the time at which the call failed; {}", c.why));
     }
   }
   // The nth call after the process and network faults that precede it: "cut n1, then the 3rd write fails".
@@ -271,7 +271,7 @@ Moves nth_moves(const World& world) {
       Schedule base = schedule;
       for (Fault& f : base.faults)
         if (f.id == fault.id) f.count = f.times = 1;
-      add(base, fault.id, kShareMixedNth * c->weight, fmt::format("after the faults before it; {}", c->why));
+      add(base, fault.id, kShareMixedNth * c->weight, fmt::format("after the faults that preceded it; {}", c->why));
     }
   }
   return moves;

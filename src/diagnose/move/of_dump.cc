@@ -240,7 +240,7 @@ class Builder {
       Candidate longer = *c;
       longer.first_ts = c->since_ts;
       longer.fault.duration_ns += rounded(c->first_ts - c->since_ts);
-      at_points({&longer}, kShareAlone * c->weight, fmt::format("as long as it may have been: {}", c->why));
+      at_points({&longer}, kShareAlone * c->weight, fmt::format("as long as it may have lasted: {}", c->why));
     }
     if (whole.size() < 2 || !world_.uses("parts")) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
@@ -270,8 +270,9 @@ class Builder {
     }
     if (!others.empty())
       at_points(same, kSharePlain * kNextStep * weight_of(list),
-                plan_.workload_ts != 0 ? "as long as observed, although it had not ended then"
-                                       : "to the end of the run: it had not ended when the dump was written");
+                plan_.workload_ts != 0
+                    ? "as long as observed, although the fault had not ended when the dump was written"
+                    : "to the end of the run, because the fault had not ended when the dump was written");
   }
 
   void parts(const List& list, const std::vector<std::pair<std::size_t, std::size_t>>& pairs) {

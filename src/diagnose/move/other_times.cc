@@ -28,7 +28,7 @@ std::vector<Trial> other_lengths(const World& world, const Schedule& lead) {
       t.schedule = lead;
       t.schedule.faults[i].duration_ns *= times;
       t.yield = share;
-      t.why = fmt::format("it reproduced the bug, but too rarely; {} for {}", fault.id,
+      t.why = fmt::format("the schedule reproduced the bug, but too rarely; {} for {}", fault.id,
                           format_duration(t.schedule.faults[i].duration_ns));
       trials.push_back(std::move(t));
       share *= kNextStep;
@@ -64,7 +64,8 @@ std::vector<Trial> other_times(const World& world, const Schedule& lead) {
     t.schedule = lead;
     for (const std::size_t i : first) t.schedule.faults[i].when = after_ns(time_of(i) + point - begin);
     t.yield = share;
-    t.why = fmt::format("it reproduced the bug, but too rarely; {} after the workload began", format_duration(point));
+    t.why = fmt::format("the schedule reproduced the bug, but too rarely; {} after the workload began",
+                        format_duration(point));
     trials.push_back(std::move(t));
     share *= kNextStep;
   }

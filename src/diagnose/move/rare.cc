@@ -94,16 +94,16 @@ class RareTrials {
     // count instead of the error.
     if (writes)
       shape(
-          "a part of it was written before it failed",
+          "the call wrote a part of its data before it failed",
           [](Fault& f) {
             f.effect = schedule::Effect::bytes;
             f.effect_bytes = kPartBytes;
           },
           c.error == "EIO" ? kShareRare : kShareRare / 4);
     if (sends || names)
-      shape("it was done but reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
+      shape("the call was done but reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
     if (syncs)  // a disk that fails one sync and then reports success
-      shape("it was reported as done but was not", [](Fault& f) {
+      shape("the call was reported as done but was not done", [](Fault& f) {
         f.error = 0;
         f.result = 0;
         f.times = 1;

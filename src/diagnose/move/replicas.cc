@@ -57,7 +57,7 @@ std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& 
       Trial other = t;
       other.schedule = std::move(schedule);
       other.yield *= kOnReplica;
-      other.why += " (on another node that the host may be)";
+      other.why += " (on another node that the production host may correspond to)";
       rotated.push_back(std::move(other));
     }
   return rotated;
