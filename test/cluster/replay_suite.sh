@@ -63,10 +63,11 @@ for file in replay.json replay.txt hit/report.html pair/first/report.html; do
   [ -s "record/$file" ] || fail "no record/$file"
 done
 
-# One failed schedule decides the exit code of the suite. If none fails, an inconclusive schedule does. Both are
-# reported in full.
 expect 2 "$rose" replay tests --junit result.xml --tap ./result.xml
 says err 'error: --junit and --tap both name'
+
+# One failed schedule decides the exit code of the suite. If none fails, an inconclusive schedule does. Both are
+# reported in full.
 expect 1 "$rose" replay tests --exclude 'deep/*' --json --tap out.tap
 json_is "$names" "['hit', 'miss', 'sometimes', 'unsure']"
 json_is "$outcomes" "['passed', 'failed', 'failed', 'inconclusive']"
