@@ -89,7 +89,8 @@ Result<void> check_output(const std::string& option, const std::filesystem::path
 
 bool same_output(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code ignored;
-  return std::filesystem::weakly_canonical(a, ignored) == std::filesystem::weakly_canonical(b, ignored);
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(a), ignored) ==
+         std::filesystem::weakly_canonical(std::filesystem::absolute(b), ignored);
 }
 
 Result<trace::Trace> load_trace(const std::filesystem::path& path) {
