@@ -268,6 +268,23 @@ namespace {
 
 constexpr std::size_t kRandom = 6;  // characters that mkdtemp() chooses
 
+// A read lock of the open file description on a folder. Unlike flock, which users of the folder may need themselves, it
+// can be queried without being taken. Children that inherit the description keep it, too.
+flock64 folder_lock(short type) {
+  flock64 lock{};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+bool lock_folder(const Fd& folder) {
+  flock64 lock = folder_lock(F_RDLCK);
+  return folder && ::fcntl(folder.get(), F_OFD_SETLK, &lock) == 0;
+}
+bool is_locked(const Fd& folder) {
+  flock64 lock = folder_lock(F_WRLCK);
+  return ::fcntl(folder.get(), F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
 // Removes the folders "PREFIX.XXXXXX" of processes that were killed. A folder gets this name only after it was locked,
 // so one without a lock is not in use.
 void remove_abandoned(const std::filesystem::path& base, std::string_view prefix) {
@@ -282,7 +299,7 @@ void remove_abandoned(const std::filesystem::path& base, std::string_view prefix
     const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info{};
     if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
-    if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+    if (!is_locked(folder)) remove_tree(path);
   }
 }
 
@@ -298,12 +315,9 @@ Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
   Fd lock(::open(made.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::string name = made;
   name[name.size() - kRandom - 1] = '.';
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 ||
-      ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) != 0) {
-    const int err = errno;
-    ::rmdir(made.c_str());
-    return fail_errno(ErrorKind::environment, fmt::format("cannot lock the folder '{}'", made), err);
-  }
+  // Without locks, or if the name is in use, the folder keeps the name by which no other process removes it.
+  if (!lock_folder(lock) || ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) != 0)
+    name = made;
   return TemporaryFolder(name, std::move(lock));
 }
 

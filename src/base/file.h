@@ -71,8 +71,7 @@ class AtomicFile {
 };
 
 // A private folder (mode 0700) in $TMPDIR or /tmp. It is removed with its content. If the process was killed, the next
-// process that makes a folder with the same prefix removes it. To show that it is in use, the folder is locked (flock)
-// until this object is destroyed.
+// process that makes a folder with the same prefix removes it. A lock (F_OFD_SETLK) shows that the folder is in use.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make(std::string_view prefix);
