@@ -9,6 +9,7 @@
 #include "base/regex.h"
 #include "base/text.h"
 #include "config/config_reader.h"
+#include "config/image_name.h"
 
 namespace rose::config {
 namespace {
@@ -257,7 +258,7 @@ void ConfigReader::read_working_dir(toml::Table& table, Node& node) {
 void ConfigReader::read_container(toml::Table& table, Node& node) {
   Container container;
   if (table.string("image", container.image))
-    if (container.image.starts_with('-') || container.image.find_first_of(" \t\n") != std::string::npos)
+    if (!is_image_name(container.image))
       table.wrong(
           "image",
           fmt::format("{} is not the name of an image such as \"docker.io/library/redis:7\" or \"localhost/kv:1\"",

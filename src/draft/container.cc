@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "base/toml.h"
 #include "base/units.h"
+#include "config/image_name.h"
 #include "deploy/machine/cgroup.h"
 #include "deploy/machine/containers.h"
 #include "deploy/machine/processes.h"
@@ -229,6 +230,9 @@ Result<Container> read_container(std::string_view json, std::string_view image_j
   if (container.name.starts_with('/')) container.name.erase(0, 1);
   container.image = text_in(member(root, "ImageName"));
   if (container.image.empty()) container.image = text_in(member(config, "Image"));
+  if (!container.image.empty() && !config::is_image_name(container.image))
+    return fail(ErrorKind::input, fmt::format("{} reports the image '{}', which is not the name of an image",
+                                              container.tool, printable(container.image)));
   container.args = texts_in(member(config, "Cmd"));
   const auto entrypoint = texts_in(member(config, "Entrypoint"));
   if (!image.is_null()) {

@@ -245,7 +245,8 @@ TEST_CASE("a container's own entry point, names and volumes are kept") {
 }
 
 TEST_CASE("invalid container descriptions are refused") {
-  for (const char* text : {"", "{", "[]", "null", "[{}]", R"([{"Id":"x"}])", R"([{"Id":1,"Config":{}}])"}) {
+  for (const char* text : {"", "{", "[]", "null", "[{}]", R"([{"Id":"x"}])", R"([{"Id":1,"Config":{}}])",
+                           R"([{"Id":"x","Config":{"Image":"-v"}}])", R"([{"Id":"x","Config":{"Image":"a b"}}])"}) {
     INFO(text);
     const auto container = read_container(text, "", "docker");
     REQUIRE_FALSE(container);
