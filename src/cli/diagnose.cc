@@ -640,7 +640,9 @@ Command diagnose_command() {
               {.names = "--weights",
                .slot = &options->weights,
                .value = "FILE",
-               .help = "Odds, shares and thresholds that differ from the built-in ones, as --show-weights prints them",
+               .help =
+                   "File with the odds, shares and thresholds to use instead of the built-in ones, in the format that "
+                   "--show-weights prints",
                .completes = Completes::file},
               {.names = "--show-weights",
                .slot = &options->show_weights,

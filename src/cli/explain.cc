@@ -419,7 +419,8 @@ Command explain_command() {
               {.names = "--weights",
                .slot = &options->weights,
                .value = "FILE",
-               .help = "Weights of features that differ from the built-in ones, as --show-weights prints them",
+               .help = "File with the weights to use instead of the built-in ones, in the format that --show-weights "
+                       "prints",
                .completes = Completes::file},
               {.names = "--show-weights",
                .slot = &options->show_weights,

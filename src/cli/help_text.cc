@@ -101,14 +101,14 @@ std::string option_head(const Option& option) {
 
 std::string option_help(const Option& option) {
   std::string text = option.help;
-  if (!option.choices.empty()) text += ": " + alternatives(option.choices);
   if (option.by_commas) text += "; separate several with commas";
   if (option.one_each) text += "; may be repeated";
   std::vector<std::string> more;
+  if (!option.choices.empty()) more.push_back(alternatives(option.choices));
   if (option.range) more.push_back(fmt::format("{} to {}", option.range->first, option.range->second));
   if (!option.otherwise.empty()) more.push_back("default " + option.otherwise);
   if (option.required && !is_positional(option)) more.emplace_back("required");
-  return more.empty() ? text : fmt::format("{} ({})", text, fmt::join(more, ", "));
+  return more.empty() ? text : fmt::format("{} ({})", text, fmt::join(more, "; "));
 }
 
 std::vector<std::string> synopsis_of(const Command& command) {

@@ -1,6 +1,7 @@
 // The workers of a diagnosis: starts them through an engine, assigns jobs and ends them. If a worker dies, hangs or has
-// another version, another worker gets its job, and a new worker replaces it, up to a limit. Both are reported. If a
-// run cannot be read, another worker repeats it. A worker that sends only such runs is not asked again.
+// another version than this rose, another worker gets its job, and a new worker is started in its place, up to a limit.
+// The loss of the worker and the new start are reported. If a run cannot be read, another worker repeats it. A worker
+// that sends only such runs is not asked again.
 #pragma once
 
 #include <condition_variable>

@@ -19,7 +19,8 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostPairs = 20'000;  // the most successions of steps that are compared in one run
 constexpr double kLeastWeight = 0.25;
-// Least difference between the shares of failing and correct runs. One run of five may have a step by chance.
+// A step is reported only if the shares of failing and of correct runs that have the step differ by at least this much.
+// The limit is high, because one run of five may have a step by chance.
 constexpr double kLeastContrast = 0.6;
 constexpr double kNeedless = 0.5;  // factor for a step that is absent when a shorter fault reproduces the bug
 constexpr double kSame = 0.25;     // smaller differences between the shares of runs are due to chance

@@ -119,7 +119,7 @@ struct ExchangeTable {
 struct Round {
   std::vector<std::string> functions;  // functions that this round queried
   std::size_t asked = 0,
-              // queries whose answers distinguish failing from correct runs, if this was not known before
+              // queries whose answers distinguish failing from correct runs, and did not in any earlier round
       differing = 0;
   int runs = 0;
   double seconds = 0;

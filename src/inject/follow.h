@@ -33,9 +33,9 @@ struct Follow {
   bool ending = false;                   // the injector's thread has ordered the end of a pause
 };
 
-// True once the fault is complete. A fault that fires is not always complete at once: processes may still be signalled
-// or stopped, and packets may be in transit. The fault is reported as fired only when it is complete, so that readers
-// of the report can rely on it.
+// True once the fault is complete. A fault that fires is not always complete at once: some processes may not have been
+// signalled or stopped yet, and packets that were sent before a partition may still be in transit. The fault is
+// reported as fired only when it is complete, so that readers of the report can rely on it.
 [[nodiscard]] bool carried_out(const PlannedChain& chain, const Follow& follow);
 
 // Remarks on a chain for messages.

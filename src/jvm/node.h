@@ -21,8 +21,8 @@ namespace rose::jvm {
 // True if `name` is a method of the node's JVM.
 [[nodiscard]] bool is_method(const config::Node& node, std::string_view name);
 
-// Like is_method(), for contexts in which only a method is possible: accepts short names too, because a script may
-// start a JVM.
+// Like is_method(), for places where only a method is possible. If the node's command is a script, which may start a
+// JVM, a name without its package is therefore accepted, too.
 [[nodiscard]] bool may_be_method(const config::Node& node, std::string_view name);
 
 // The node's `functions` and `sources`, without those that belong to its JVM.

@@ -171,8 +171,8 @@ void at_no_step(const schedule::Schedule& schedule, const std::vector<schedule::
   }
 }
 
-// For a crash at a given time, adds a variant with the same crash at an earlier time. Nodes react to every crash, so
-// this shows which reactions are harmless.
+// For a crash at a given time, adds a variant with the same crash at an earlier time. Nodes react to every crash. If
+// the bug does not occur in the variant, the reactions in it are harmless.
 void earlier(const schedule::Schedule& schedule, const std::vector<schedule::FaultOutcome>& fired,
              std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {

@@ -346,8 +346,8 @@ ROSE_RR_API int rose_rr_checkpoint_due(const char* key) {
   const Mode mode = now();
   if (mode == replaying) return play.checkpoint_due(checked(key)) ? 1 : 0;
   if (mode != recording) return 0;
-  // A checkpoint is due at the latest after a quarter of the window, so that one of the last three remains, however
-  // much of the window is overwritten.
+  // A checkpoint is due when a quarter of the window has been recorded since the last one. New events overwrite the
+  // oldest ones in the window, so at least one of the last three checkpoints remains in it.
   const std::uint64_t last = last_checkpoint.load(std::memory_order_relaxed);
   return last == UINT64_MAX || ring.reserved() - last > ring.bytes() / 4 ? 1 : 0;
 }

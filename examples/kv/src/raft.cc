@@ -400,7 +400,7 @@ Reply Raft::serve_snapshot(const SnapshotRequest& request, const std::string& ca
 
 // ---- Log, state and snapshots ---------------------------------------------------------------------
 
-// Waits for the disk without delaying the others.
+// Waits until the log is on the disk. The lock is released meanwhile, so that other threads can continue.
 void Raft::sync_log(std::unique_lock<std::mutex>& lock, const std::string& caller) {
   const Index last = log_.last();
   if (durable_ >= last) return;

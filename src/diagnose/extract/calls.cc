@@ -40,7 +40,7 @@ class Lookups {
 };
 
 // Recognises failures that are consequences of a restart in the dump: they come after the first restart in the dump,
-// and they also occur after restarts in the test deployment, where they are not far rarer.
+// they also occur after restarts in the test deployment, and the dump does not have far more of them per restart.
 class AfterRestarts {
  public:
   AfterRestarts(const Given& given, const Facts& facts) {
