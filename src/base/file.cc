@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/folder.h"
+#include "base/read_all.h"
 
 namespace rose {
 
@@ -44,17 +45,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t mos
   struct stat info{};
   if (::fstat(fd.get(), &info) == 0 && S_ISDIR(info.st_mode))
     return fail(ErrorKind::input, fmt::format("{} is a directory, a file is needed", path.string()));
-  std::string content;
-  std::vector<char> buffer(std::size_t{1} << 16);
-  for (;;) {
-    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(ErrorKind::input, fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-    if (n == 0) return content;
-    content.append(buffer.data(), static_cast<std::size_t>(n));
-    if (content.size() > most)
-      return fail(ErrorKind::input, fmt::format("{} is larger than {} bytes", path.string(), most));
-  }
+  return read_all(fd.get(), path, most);
 }
 
 Result<void> write_file(const std::filesystem::path& path, std::string_view content, mode_t mode) {

@@ -16,6 +16,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "base/read_all.h"
 #include "base/text.h"
 
 namespace rose {
@@ -606,17 +607,7 @@ namespace {
 
 Result<std::string> content_of(const Fd& fd, const fs::path& path, std::size_t most) {
   if (!fd) return fail(ErrorKind::input, fmt::format("cannot open {}: {}", path.string(), std::strerror(errno)));
-  std::string content;
-  std::vector<char> buffer(std::size_t{1} << 16);
-  for (;;) {
-    const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail(ErrorKind::input, fmt::format("cannot read {}: {}", path.string(), std::strerror(errno)));
-    if (n == 0) return content;
-    content.append(buffer.data(), static_cast<std::size_t>(n));
-    if (content.size() > most)
-      return fail(ErrorKind::input, fmt::format("{} is larger than {} bytes", path.string(), most));
-  }
+  return read_all(fd.get(), path, most);
 }
 
 }  // namespace
