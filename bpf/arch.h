@@ -1,9 +1,9 @@
 /* What differs between processors: registers, and the numbers of the calls that the programs know by number. The
- * registers belong to the kernel's types in rose_core.h and are relocated like those.
+ * registers are fields of the kernel's types in rose_core.h, so libbpf relocates them, too.
  *
  * arm64: x0 holds the first argument at a call's start and its result at the end; the kernel keeps the argument in
- * orig_x0. Where a signal interrupts a call, the kernel has restored the registers and forgotten the call's number
- * before it announces the handler, so rose_interrupted() finds none there.
+ * orig_x0. When a signal interrupts a call, the kernel restores the registers and forgets the call's number before it
+ * reports that a handler will run. Therefore, rose_interrupted() is always 0 there.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_ARCH_H
 #define ROSE_ARCH_H
@@ -57,7 +57,7 @@ enum { ROSE_COMPAT = 1 << 22 /* thread_info.flags: the thread runs 32-bit code *
 #define rose_number_of(regs) ((regs)->syscallno)
 #define rose_read_number(regs) BPF_CORE_READ(regs, syscallno)
 #define rose_read_ip(regs) BPF_CORE_READ(regs, pc)
-/* Of a system call, for programs that may read the kernel's types directly. */
+/* The first and the third argument of a system call, for programs that may read the kernel's types directly. */
 #define rose_first_of(regs) ((regs)->orig_x0)
 #define rose_third_of(regs) ((regs)->regs[2])
 /* The result of a call that a signal interrupts. */
@@ -118,7 +118,7 @@ enum {
 	NR_PWRITEV2 = 328,
 };
 #define ROSE_THREAD_FLAGS status
-enum { ROSE_COMPAT = 2 /* thread_info.status: the call is one of 32-bit code */ };
+enum { ROSE_COMPAT = 2 /* thread_info.status: 32-bit code made the call */ };
 
 #define rose_number_of(regs) ((regs)->orig_ax)
 #define rose_read_number(regs) BPF_CORE_READ(regs, orig_ax)
@@ -173,8 +173,8 @@ static __always_inline __u64 rose_parameter(const struct pt_regs *regs, int n)
 	return 0;
 }
 
-/* Determines the return address of a function at its entry from `at`. On arm64, `at` is the address itself, from its
- * register, and may be signed in its upper bits. On x86-64, `at` is the place on the stack that holds the address. */
+/* Determines where a function that has just been entered will return. On arm64, `at` is that address, read from its
+ * register; its upper bits may contain a signature. On x86-64, `at` is the address of the stack slot that holds it. */
 static __always_inline bool rose_code_at(__u64 at, __u64 *to)
 {
 #ifdef __TARGET_ARCH_arm64

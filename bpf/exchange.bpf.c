@@ -1,5 +1,5 @@
-/* Counts the payload of TCP and UDP that the commands of a run exchange with nodes, by cgroup of the command. The
- * programs are attached to the cgroup that holds the run's commands. Handshakes and resets have no payload, so a
+/* Counts the payload of TCP and UDP that each command of a run exchanges with nodes. The cgroup identifies the command.
+ * The programs are attached to the cgroup that holds the run's commands. Handshakes and resets have no payload, so a
  * workload that reached no node exchanged nothing.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #include "rose_core.h"

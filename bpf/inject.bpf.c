@@ -135,7 +135,7 @@ static __always_inline long current_node(struct rose_settings *set)
 	for (i = 0; !node && i < 4; i++) {
 		if (!set->levels[i])
 			break;
-#ifdef ROSE_OLD /* tracing programs cannot call it before Linux 5.16 (commit 95b861a7935b) */
+#ifdef ROSE_OLD /* tracing programs cannot call the helper below before Linux 5.16 (commit 95b861a7935b) */
 		id = rose_ancestor_id(cgroup, set->levels[i]);
 #else
 		id = bpf_get_current_ancestor_cgroup_id(set->levels[i]);
@@ -246,7 +246,8 @@ static __always_inline int signal_current(struct rose_chain *chain, __u32 number
 	return 1;
 }
 
-/* Stops only this thread before it returns to its program: its tracer keeps it at the signal (src/inject/holder.h). */
+/* Stops only this thread, before it returns to its program: the process that traces the thread keeps it stopped at the
+ * signal (src/inject/holder.h). */
 static __noinline int hold_current(struct rose_chain *chain)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -423,7 +424,8 @@ static __always_inline int visit_condition(struct visit *visit, __u32 id)
 	chain = bpf_map_lookup_elem(&rose_chains, &key);
 	if (!chain)
 		return 0;
-	/* -EINPROGRESS counts as a success: a non-blocking connect has begun, which the tracer records as a change. */
+	/* -EINPROGRESS counts as a success, because a non-blocking connect has then begun, and the tracer records that
+	 * as a change. */
 	if (condition->result_kind == ROSE_RESULT_OK && visit->result < 0 && visit->result >= -4095 && visit->result != -115)
 		return 0;
 	if (condition->result_kind == ROSE_RESULT_ERROR && (visit->result >= 0 || visit->result < -4095))
@@ -491,7 +493,7 @@ static __always_inline int visit_block(struct visit *visit, __u32 index)
 	chain = bpf_map_lookup_elem(&rose_chains, &index);
 	if (!chain || rose_chain_node(chain) != visit->node + 1 || ROSE_READ(chain->state) != ROSE_ARMED)
 		return 0;
-	/* The visit that armed or opened the chain does not count as the thread to hold. */
+	/* This visit does not count if it armed or opened the chain itself. */
 	if (ROSE_READ(chain->armed_ns) == visit->now || ROSE_READ(chain->opened_ns) == visit->now)
 		return 0;
 	if (ROSE_ADD(&chain->seen, 1) + 1 != chain->count)
@@ -652,8 +654,9 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (ROSE_READ(set->restarts)) {
 		known = bpf_map_lookup_elem(&rose_restarts, &visit->tid);
 		if (known && number == NR_NONE) {
-			/* A signal handler has returned: to the call's instruction, so that the call is repeated;
-			 * behind it, so that the call has failed with EINTR; or to another place. */
+			/* A signal handler has returned. If it returned to the call's instruction, the call is
+			 * repeated. If it returned behind that instruction, the call has failed with EINTR. It may also
+			 * have returned to another place. */
 			if (ip != known->ip)
 				return 0;
 			number = known->syscall;
@@ -672,8 +675,8 @@ int rose_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	count = pending->count;
 	node = current_node(set);
-	/* The entry was left by a thread that died in its call and whose id was reused, or this call was made by a
-	 * signal handler that interrupts the thread's call. */
+	/* If the numbers differ, the entry was left by a thread that died in its call and whose id was reused, or a
+	 * signal handler that interrupts the thread's call made this call. */
 	if (node < 0 || pending->syscall != (__u32)number)
 		return 0;
 	visit->node = node;

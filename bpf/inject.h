@@ -33,7 +33,7 @@ enum {
 #if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 	ROSE_REGISTERS = 33,
 	ROSE_STACK_POINTER = 31,	/* the stack pointer's number among the registers */
-	ROSE_ADDRESS_BITS = 48,		/* of a program's addresses; the kernel gives larger ones only on request */
+	ROSE_ADDRESS_BITS = 48,		/* bits of addresses in programs; larger ones only on request */
 #else
 	ROSE_REGISTERS = 17,
 	ROSE_STACK_POINTER = 7,
@@ -154,7 +154,7 @@ struct rose_role {
 };
 
 struct rose_condition {
-	__u64 met_ns;			/* written after the other met_ fields of the step that met it; 0: not met */
+	__u64 met_ns;			/* written after met_pid and met_tid; 0: not met */
 	__s64 result;
 	__u32 met_pid;
 	__u32 met_tid;
@@ -193,8 +193,8 @@ struct rose_pending {
 	__u16 conditions[ROSE_MAX_PENDING];
 };
 
-/* A call that a signal interrupted. The kernel makes it again, and seccomp notifies again, unless a signal handler ran
- * that requires EINTR. The call must then be recognised as the same call and must not be counted again. */
+/* A call that a signal interrupted. The kernel repeats it, and seccomp notifies rose again, unless a signal handler ran
+ * that requires EINTR. The repeated call must be recognised and must not be counted again. */
 struct rose_restart {
 	__u64 ip;			/* address after the call's instruction */
 	__u64 since_ns;  /* not 0: the override backend had the call repeated, and has not matched it yet */
@@ -203,8 +203,9 @@ struct rose_restart {
 	__u32 reserved;
 };
 
-/* The list of a probed address: a range of rose_site_conds, with roles first, then conditions and blocks. The agent has
- * such a list for each location in a Java method. That list may also contain exceptions, as indices of rose_throws. */
+/* The list of a probed address: a range of rose_site_conds, with roles first, then conditions and blocks. The agent in
+ * a JVM has such a list for each location in a Java method. That list may also contain exceptions, as indices of
+ * rose_throws. */
 #define ROSE_SITE_ROLE 0x80000000u
 #define ROSE_SITE_THROW 0x40000000u
 #define ROSE_SITE_BLOCK 0x20000000u	/* marks the index of a chain that holds a thread here */
@@ -642,7 +643,7 @@ ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, _
 	return 1;
 }
 
-/* Called when one entry of the chain's `after` was injected. Returns 1 if it was the last one, because the chain's own
+/* Called when one entry of the chain's `after` was injected. Returns 1 if it was the last one; the chain's own
  * conditions count from then on. */
 ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
 {

@@ -69,8 +69,8 @@ struct {
 	__type(value, __u32);
 } rose_ports SEC(".maps");
 
-/* netns: the node of each MAC address. It identifies the other end of a packet, whatever IP addresses the packet has.
- */
+/* netns: the node of each MAC address. The MAC address identifies the other end of a packet, whatever IP addresses the
+ * packet has. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ROSE_MAX_NODES);
@@ -208,7 +208,8 @@ static __always_inline __s32 node_with(const __u8 *bytes)
 	return node ? (__s32)*node : NOBODY;
 }
 
-/* At a node's bridge port: handles what this node sends or receives, and only for rules on whose side the node is. */
+/* Runs at a node's bridge port. Handles packets that this node sends or receives, but applies only rules that have the
+ * node on their side. */
 SEC("tc")
 int rose_cut(struct __sk_buff *skb)
 {
@@ -318,7 +319,7 @@ static __always_inline int send(struct __sk_buff *skb, int left)
 		return 1;
 	packet.looks_at = LOOK_NETS | LOOK_OUT;
 	try_rules(set, &packet);
-	/* 2 drops the packet without informing the sender, who would get EPERM from 0. */
+	/* 2 drops the packet without an error. With 0, the sender would get EPERM. */
 	return packet.stop ? 2 : 1;
 }
 

@@ -56,8 +56,8 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 		(long)taken_;                                                        \
 	})
 
-/* For a long loop: `step` is a global function that gets `count` as well and returns whether it is reached. The
- * verifier follows 8,192 jumps. */
+/* For a long loop: `step` is a global function that also gets `count`, and returns true if `count` is reached. The
+ * verifier follows at most 8,192 jumps. */
 #define rose_long_loop(count, most, step)                                            \
 	do {                                                                         \
 		__u32 taken_ = 0, wanted_ = (count);                                 \
@@ -81,7 +81,7 @@ static __always_inline bool rose_try(__u64 *word)
 }
 #define rose_leave(word) ((void)__sync_fetch_and_add(word, -1))
 
-/* Not atomic: what two processors do at the same moment may count twice or be lost. */
+/* Not atomic: if two processors change a value at the same moment, a change may count twice or be lost. */
 #define rose_exchange(pointer, value)                                                \
 	({                                                                           \
 		__typeof__(*(pointer)) before_ = *(volatile __typeof__(pointer))(pointer); \

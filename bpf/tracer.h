@@ -70,7 +70,7 @@ ROSE_SIZE(struct rose_head, 24);
 
 struct rose_call {
 	struct rose_head head;
-	/* -errno if the call failed; of a ROSE_FAILED with `requested`, the number of bytes that were moved */
+	/* -errno if the call failed; if `requested` is set in a ROSE_FAILED, the number of bytes that were moved */
 	rose_s64 result;
 	rose_s32 fd;     /* -1: none */
 	rose_u16 nr;
@@ -130,7 +130,7 @@ enum { ROSE_STORM_FEW = 32 };
 #define ROSE_STORM_NS 1000000000ull
 
 struct rose_storm_mark {
-	rose_u64 key;      /* a later ROSE_COUNTED has only this key to say which events it counts */
+	rose_u64 key;      /* a later ROSE_COUNTED names the events that it counts only by this key */
 	/* the time of the first event that this record represents; the head has the time of the last */
 	rose_u64 first_ns;
 	rose_u32 count;
@@ -179,8 +179,9 @@ enum {
 	ROSE_NO_REGISTER = 0xff,
 };
 
-/* Determines an address or a value. Starts with a register (by DWARF number, psABI) plus the first offset. Then
- * replaces the sum `reads` times by the word at that address plus the next offset. All sums are modulo 2^64. */
+/* Determines an address or a value. Starts with a register (by DWARF number, psABI) plus the first offset. Then,
+ * `reads` times, takes the sum as an address and replaces it by the word at this address plus the next offset. All sums
+ * are modulo 2^64. */
 struct rose_chain {
 	rose_u64 offsets[ROSE_CHAIN_STEPS];
 	rose_u8 base;  /* ROSE_NO_REGISTER: starts with the first offset alone */
@@ -194,7 +195,7 @@ enum rose_fetch_kind {
 	ROSE_FETCH_MEMORY = 2,  /* `size` bytes at the address that the chain yields */
 	ROSE_FETCH_TEXT = 3,    /* the NUL-terminated text at that address */
 	ROSE_FETCH_COUNTED = 4, /* the text at that address, whose length the chain `length` yields */
-	ROSE_FETCH_CODE = 5,    /* the code address that is there (rose_code_at), relative to the current instruction */
+	ROSE_FETCH_CODE = 5,    /* rose_code_at() of that address, relative to the current instruction */
 };
 struct rose_fetch {
 	struct rose_chain at;
@@ -306,8 +307,8 @@ struct rose_missed {
 };
 ROSE_SIZE(struct rose_missed, 40);
 
-/* A target cgroup was created or removed. A cgroup that is created again has another id. The BPF programs then trace it
- * already, and user space attaches programs to its sockets. */
+/* A target cgroup was created or removed. A cgroup that is created again has another id. When this record arrives, the
+ * BPF programs already trace the new cgroup, and user space still has to attach programs to its sockets. */
 struct rose_cgroup {
 	struct rose_head head;
 	rose_u64 id;
@@ -371,8 +372,9 @@ struct rose_pair_state {
 ROSE_SIZE(struct rose_pair_state, 72);
 
 /* The silence of a pair is reported if the pair has at least ROSE_PACKETS_LEAST packets and the silence is longer than
- * ROSE_GAP_FACTOR times the usual gap. A remote side that sent at least ROSE_ANSWERS_LEAST answers, and at most one
- * other packet for every ROSE_ANSWERS_FACTOR answers, only answers. It is silent only while an answer is overdue. */
+ * ROSE_GAP_FACTOR times the usual gap. If a remote side sent at least ROSE_ANSWERS_LEAST answers, and at most one other
+ * packet for every ROSE_ANSWERS_FACTOR answers, it is taken to send nothing but answers. It then counts as silent only
+ * while an answer is overdue. */
 enum { ROSE_PACKETS_LEAST = 5, ROSE_GAP_FACTOR = 3, ROSE_ANSWERS_LEAST = 4, ROSE_ANSWERS_FACTOR = 8 };
 /* A reachable peer answers within this time when an idle connection is closed. */
 #define ROSE_ANSWER_NS 500000000ull
@@ -387,7 +389,7 @@ static inline int rose_unanswered(const struct rose_pair_state *state, rose_u64 
 }
 
 /* The length of the silence to report, where `gap` is the time up to `now` without a packet. 0 if there is nothing to
- * report. `tcp` and `delay` are those of the pair. */
+ * report. `tcp`: the pair's protocol is TCP. `delay`: shorter silences are not reported. */
 static inline rose_u64 rose_reported_ns(const struct rose_pair_state *state, int tcp, rose_u64 now, rose_u64 gap,
 				    rose_u64 delay)
 {

@@ -67,8 +67,8 @@ struct call_scratch {
 	/* Used while a text is compared with a glob: */
 	struct text text;
 	__u32 t, p, star, retry;
-	/* Used by the decision about a call, and here for the same reason: */
-	__u32 conditions, faults;	/* numbers of those that the call matched */
+	/* Used while it is decided what happens to a call. They are here because the BPF stack is small: */
+	__u32 conditions, faults;	/* how many of each the call matched */
 	__u32 stored;			/* conditions that are stored, in `pending` or already in the map */
 	__u32 decision;			/* index of the matching entry of rose_calls, + 1 */
 	__u32 fired;			/* not 0: the chain of `decision` fired on this call */
@@ -95,7 +95,7 @@ static __always_inline void push(struct call_scratch *scratch, __u8 c)
 	scratch->bytes[at] = c;
 }
 
-/* Processes one byte, starting from the end. One step more than there are bytes completes the first component. */
+/* Called for each byte, from the last one to the first one, and once more to complete the first component. */
 static long text_step(__u32 i, struct call_scratch **context)
 {
 	struct call_scratch *scratch = *context;
@@ -483,7 +483,7 @@ static __noinline int read_open_socket(struct call_scratch *scratch, struct sock
 		unix_end(end, (void *)sk);
 		rose_put_end(scratch, AT_LOCAL);
 		unix_end(end, (void *)BPF_CORE_READ((struct unix_sock *)sk, peer));
-		/* If the peer has no name, it has connected to our socket, whose name is then used. */
+		/* If the peer has no name, it has connected to this socket, so the name of this socket is used. */
 		if (!end->length)
 			unix_end(end, (void *)sk);
 		rose_put_end(scratch, AT_PEER);

@@ -435,7 +435,7 @@ static __always_inline void put_restart(struct rose_settings *set, __u32 tid, st
 }
 
 /* Has the call repeated because its arguments are not in memory. A BPF program at a call's entry cannot wait for a page
- * fault, and a path that the caller has never accessed itself may not be in memory: the kernel would fetch it only
+ * fault, and a path that the caller has never accessed itself may not be in memory, because the kernel fetches it only
  * after this program. So the call is repeated, and meanwhile rose reads the memory, which fetches the page. The kernel
  * restarts a call if a signal is pending. The signal is a stop that is undone immediately, so it has no other effect.
  * Returns 1 if the call is repeated. */
@@ -445,8 +445,8 @@ static __noinline int make_again(struct rose_settings *set, __u64 missing, __u32
 	struct rose_restart fresh = {.ip = ip, .syscall = number}, *known;
 	__u64 now = bpf_ktime_get_ns();
 
-	/* 0 is the default and 1 ignores the signal. With any other value, the program has a handler that would notice
-	 * the SIGCONT. */
+	/* The handler 0 is the default action, and 1 ignores the signal. With any other value, the program has a
+	 * handler that would notice the SIGCONT. */
 	if ((unsigned long)BPF_CORE_READ(task, sighand, action[SIGCONT_ - 1].sa.sa_handler) > 1)
 		return 0;
 	known = bpf_map_lookup_elem(&rose_restarts, &tid);
@@ -474,7 +474,7 @@ static __noinline int copy_text(struct rose_firing *firing, struct call_scratch 
 
 	if (to >= ROSE_FIRING_BYTES / 2)
 		return 0;
-	/* Of a path that is too long, the end is kept, because it is more informative. */
+	/* If a path is too long, keep its end, which is more informative than its beginning. */
 	if (length > ROSE_FIRING_BYTES / 2 - 1) {
 		at += length - (ROSE_FIRING_BYTES / 2 - 1);
 		length = ROSE_FIRING_BYTES / 2 - 1;
@@ -585,7 +585,7 @@ static __always_inline void read_call(struct deciding *d, struct pt_regs *regs, 
 /* Removes the state of this thread's last call. */
 static __always_inline void forget_last(struct deciding *d)
 {
-	/* The arguments were read at last, or reading them was given up, so this is no longer a repeated call. */
+	/* The call is not repeated any more: its arguments have been read, or rose has given up reading them. */
 	if (ROSE_READ(d->set->restarts)) {
 		struct rose_restart *known = bpf_map_lookup_elem(&rose_restarts, &d->tid);
 

@@ -19,8 +19,8 @@ struct {
 enum {
 	LACKS_ROOM = -28,		/* ENOSPC */
 	LACKS_DESCRIPTOR = -24,		/* EMFILE */
-	NO_SUCH_DESCRIPTOR = -9,	/* EBADF, also of dup2 beyond the limit */
-	IS_INVALID = -22,		/* EINVAL, also of F_DUPFD and poll beyond the limit */
+	NO_SUCH_DESCRIPTOR = -9,	/* EBADF; dup2 to a number beyond the limit returns it, too */
+	IS_INVALID = -22,		/* EINVAL; F_DUPFD and poll beyond the limit return it, too */
 	DUPLICATE = 0,			/* F_DUPFD */
 	DUPLICATE_CLOEXEC = 1030,
 	BUS_ERROR = 7,
@@ -182,7 +182,7 @@ int rose_ring_met(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /* A write to memory that is mapped from a full disk ends in SIGBUS. If a node may have no further page, the kernel
- * kills one of its processes, on the thread that needed the page. */
+ * kills one of its processes; this program then runs on the thread that needed the page. */
 SEC("raw_tp/signal_generate")
 int rose_signalled(struct bpf_raw_tracepoint_args *ctx)
 {

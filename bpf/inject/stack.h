@@ -104,7 +104,7 @@ static long path_name(__u32 i, struct taking *t)
 }
 
 #ifdef ROSE_OLD
-/* State of the functions below that have only numbers as arguments, so that old verifiers check them once. `at` is the
+/* The state of functions below. They have only numbers as arguments, so that old verifiers check them once. `at` is the
  * index of the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -140,7 +140,7 @@ __noinline int rose_name_map(__u32 n, __u64 mnt, __u64 dentry)
 }
 #endif
 
-/* Sets t->address to 0 if a recorded mapping starts there. */
+/* Sets t->address to 0 if a recorded mapping starts at that address. */
 static long same_area(__u32 i, struct taking *t)
 {
 	struct rose_stack *stack = t->stack;
@@ -228,7 +228,7 @@ static __always_inline long look_up(struct taking *t, __u64 address)
 	range->start = address & ~(STACK_PAGE - 1ULL);
 	range->end = range->start + STACK_PAGE;
 	t->wanted = address;
-	rose_loop(BUSY_TRIES, 1, try_find, t); /* once on old kernels, which look it up without a lock */
+	rose_loop(BUSY_TRIES, 1, try_find, t); /* only once on old kernels, where no lock is taken */
 	if (t->err == -16) {
 		stack->unknown++;
 		range->end = 0;

@@ -52,7 +52,8 @@ struct rose_room {
 		__u32 rule, at, size, found;
 	} searching;
 };
-/* Each processor has several, because a packet in an interrupt may interrupt a program that uses one. */
+/* Each processor has several, because the program that uses one may be interrupted, and the interrupt may handle
+ * another packet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 3);

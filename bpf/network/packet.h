@@ -60,8 +60,8 @@ enum {
 	LOOK_NODES = 4,		/* packets between nodes */
 	LOOK_NETS = 8,		/* packets between nodes and addresses that belong to no node */
 	ONLY_REJECT = 16,
-	NOT_REJECT_LOSS = 32,  /* without rules that reject at random: they have already been decided on the way here */
-	NOT_LOSS = 64,		/* only rules that stop every packet */
+	NOT_REJECT_LOSS = 32,  /* skip rules that reject at random: they were applied earlier on the packet's way */
+	NOT_LOSS = 64,		/* apply only rules that stop every packet */
 };
 
 static __always_inline int read_packet(struct __sk_buff *skb, __u32 l2, struct packet *packet)

@@ -67,7 +67,7 @@ static __always_inline __u32 open_flags_of(const volatile struct rose_call_signa
 }
 
 /* ROSE_DYING if the process ends. The kernel then lets its calls fail in many ways: fork and page faults for lack of
- * memory, waits as interrupted, writes as incomplete. The same holds while the process is stopped or frozen. */
+ * memory, waits as interrupted, writes as incomplete. Also ROSE_DYING while the process is stopped or frozen. */
 static __always_inline __u8 call_state(struct task_struct *task)
 {
 	enum { SIGKILL_BIT = 1 << 8, ENDING = SIGNAL_GROUP_EXIT | SIGNAL_GROUP_COREDUMP };
@@ -278,7 +278,7 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 }
 
 /* Operations of io_uring fail on completion, not at the exit of a call. At that time, the kernel still has the file of
- * the request, but not its other arguments. Recorded as failures of io_uring_enter. */
+ * the request, but not its other arguments. Such failures are recorded as failures of io_uring_enter. */
 SEC("raw_tp/io_uring_complete")
 int rose_uring(struct bpf_raw_tracepoint_args *ctx)
 {

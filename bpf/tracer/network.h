@@ -286,7 +286,7 @@ static __noinline int end_silence(struct rose_pair *pair, struct rose_pair_state
 		record.pair = *pair;
 		emit(pair->node, &record, sizeof(record), false);
 	}
-	/* Silences that are repeated are the normal use of this pair, except those in which the peer did not answer. */
+	/* Repeated silences are normal for this pair, unless the peer did not answer in them. */
 	if (gap > usual && !rose_unanswered(state, now))
 		state->usual_ns = usual + (gap - usual) / (reported_ns ? 4 : 2);
 	return 0;

@@ -101,8 +101,8 @@ int BPF_PROG(rose_exec, struct task_struct *task, pid_t old_pid, struct linux_bi
 
 		put_head(s, off, ROSE_PATH, 0, n - 1);
 		if (n > 8 && begin == DEV_FD) {
-			/* A program that is executed by descriptor: the file says more than the number of the
-			 * descriptor. */
+			/* The program is executed by its descriptor. The path of its file is more informative than the
+			 * descriptor's number. */
 			s->size = off;
 			put_file(s, BPF_CORE_READ(bprm, file));
 		} else if (text[0] != '/')
@@ -191,7 +191,7 @@ static __noinline int note_signal(struct kernel_siginfo *info, struct task_struc
 	noted.start_ns = BPF_CORE_READ(task, group_leader, start_time);
 	before = bpf_map_lookup_elem(&rose_signalled, &tgid);
 	/* The same signal again changes nothing, and neither does a signal after a fatal one. While a process ends, the
-	 * kernel may send it SIGSEGV because it refuses it a page. */
+	 * kernel may refuse it a page and send it SIGSEGV for this reason. */
 	if (before && before->start_ns == noted.start_ns &&
 	    (before->fatal || (before->signal == sig && bpf_ktime_get_ns() - before->ts_ns < ROSE_ASKED_NS)))
 		return 0;

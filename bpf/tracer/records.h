@@ -180,7 +180,7 @@ static __always_inline void put_address(struct scratch *s, __u16 family, __u16 p
 	put_head(s, off, ROSE_PEER, 0, sizeof(*address));
 }
 
-/* Adds a text of at most 108 bytes, which the kernel or the caller has. */
+/* Adds a text of at most 108 bytes, from the kernel's or (`user`) the caller's memory. */
 static __always_inline bool put_unix(struct scratch *s, const void *text, __u32 length, bool user)
 {
 	__u32 off = s->size;

@@ -67,8 +67,8 @@ static __noinline bool report_counted(struct rose_storm *storm)
 }
 
 /* Sends the record that has been built, or counts it. Returns false if it is lost. Not static, so that the verifier
- * checks it once per program, instead of once for each state in which it is called. The other functions that are not
- * static have the same reason. */
+ * checks it once per program, instead of once for each state in which it is called. The same reason applies to the
+ * other functions that are not static. */
 ROSE_ONCE bool emit_keyed(struct scratch *s, __u32 node, __u64 key, bool vital)
 {
 	struct rose_storm *storm, *other;
