@@ -729,7 +729,7 @@ Result<void> Cluster::run_hook(std::size_t node, const config::Hook& hook, const
               last.empty() ? "" : fmt::format("last lines of {}.log:\n{}", log, last));
 }
 
-// File order, except that each node comes after the nodes that it depends on.
+// The nodes in the order of the file, except that each node comes after the nodes that it depends on.
 std::vector<std::size_t> Cluster::start_order() const {
   const std::vector<std::string> names = config_.node_names();
   std::vector<std::size_t> order;

@@ -111,7 +111,7 @@ Result<void> Cluster::make() {
 }
 
 // Commands and nodes see the names of the run in a mount namespace of their own. The run's folder is a shared mount.
-// Therefore a mount in it is visible in all namespaces, also if a command (such as `setup`) makes it for a node.
+// Therefore, if a command (such as `setup`) mounts a file system in it for a node, all namespaces see the mount.
 Result<void> Cluster::share_run_folder() {
   // Attached nodes are outside that namespace, but mounts that an incident makes must reach them, so the folder is not
   // shared then.
@@ -225,7 +225,7 @@ Result<void> Cluster::make_folders() {
     if (state->user) {
       ROSE_CHECK(check_path(info, *state->user));
       ROSE_CHECK(own.give({state->user->uid, state->user->gid}, 0755));
-      // If the node's user cannot reach its folder, the folder is useless.
+      // The node's user must be able to reach the node's folder.
       struct stat above{};
       if (::stat(run_dir_.c_str(), &above) == 0 && !may_search(above, *state->user))
         ::chmod(run_dir_.c_str(), (above.st_mode & 07777) | 0111);

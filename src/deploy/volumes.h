@@ -38,8 +38,8 @@ class Volume {
   [[nodiscard]] Result<void> resize(std::uint64_t bytes) const;
   // The device of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
-  // The tmpfs that somebody else has mounted over it or in it, for example `setup`: they hide files of this one, and
-  // can be filled as well. Closing them releases them; while one is held, it can be unmounted only lazily.
+  // The tmpfs file systems that somebody else (for example `setup`) has mounted over this one or in it. They hide files
+  // of this one, and they can be filled, too. While a result exists, its file system can be unmounted only lazily.
   [[nodiscard]] std::vector<Volume> others_in() const;
   // Releases its top folder. From then on the size cannot be changed; the memory is held as long as the result exists.
   [[nodiscard]] OpenFolder release();

@@ -125,9 +125,9 @@ std::optional<CarriedFile> carried_file(NotifiedCall& call) {
 
 namespace {
 
-// While this object exists, a blocking call of this thread is interrupted (EINTR) every few milliseconds. A descriptor
-// that poll() reported as ready may no longer be ready when it is read, because another reader was faster. No flag
-// makes reads of all kinds of files non-blocking.
+// While this object exists, a blocking call of this thread is interrupted (EINTR) every few milliseconds. Otherwise,
+// the thread could block: a descriptor that poll() reported as ready may no longer be ready when it is read, because
+// another reader was faster, and no flag makes reads of all kinds of files non-blocking.
 class Interruptions {
  public:
   Interruptions() {

@@ -48,8 +48,8 @@ constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofd
 constexpr std::size_t kJump = 4;
 constexpr const char* kFunctions[] = {"__kernel_clock_gettime", "__kernel_gettimeofday"};
 #endif
-// The number of readings that are reported while rose waits for further threads to read the clock. Each costs a process
-// about 50 us.
+// The number of readings that are reported while rose waits for further threads to read the clock. Each report costs a
+// process about 50 us.
 constexpr std::size_t kMostReports = 64;
 constexpr std::int64_t kMostWaitNs = 2 * kSecond;  // for a thread to begin its wait
 constexpr std::int64_t kReadsArgumentsNs = 500'000;
@@ -91,7 +91,7 @@ std::size_t symbol(std::string_view image, std::string_view name) {
       if (entry.d_tag == DT_HASH) hash = entry.d_un.d_ptr;
     }
   }
-  std::uint32_t count = 64;  // larger than in any vDSO; a hash table in GNU form does not store the number
+  std::uint32_t count = 64;  // more symbols than a vDSO has; a GNU hash table does not store their number
   if (hash != 0 && !read(hash + 4, count)) return 0;
   for (std::uint32_t i = 0; symbols != 0 && i < count; ++i) {
     Elf64_Sym symbol{};
@@ -363,9 +363,9 @@ std::size_t NodeClocks::update(const std::vector<pid_t>& pids) {
   return updated;
 }
 
-// Hooks a newly executed program before it reads a clock. The program has only one thread at that time. The id may
-// meanwhile belong to another process; then the mapping is read from that process, but the memory is still that of the
-// first one.
+// Hooks a newly executed program before it reads a clock. The program has only one thread at that time. Meanwhile, the
+// thread's id may belong to another process; then the mapping is read from that process, but `memory` is still that of
+// the first process.
 void NodeClocks::hook(const NotifiedCall& call, const std::function<bool()>& alive) {
   const Fd memory = call.memory(alive);
   const kernel::MappedRange vdso = vdso_of(call.tid());
@@ -496,8 +496,8 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
   return answer;
 }
 
-// If the time that a program waits for has already passed, answers as the kernel would. If the kernel itself made such
-// a wait, it would return so early that the caller's memory could not be restored in time.
+// If the time that a program waits for has already passed, answers as the kernel would. If the kernel handled such a
+// call, the call would return so early that the caller's memory could not be restored in time.
 std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   Answer answer;
   answer.done = true;

@@ -208,7 +208,7 @@ void continue_all(int listener, const LedgerPage* ledger) {
   }
   if (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kGone) ::_exit(0);
   const int listener = meeting->listener;
-  // The descriptors were shared until now, which is how the listener was received. The keeper must not keep the
+  // Until now, the keeper shared the command's descriptors; this gave it the listener. The keeper must not keep the
   // command's descriptors open.
   ::unshare(CLONE_FILES);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -243,7 +243,8 @@ Result<bool> Limits::tighten(Node& node) {
   return false;
 }
 
-// What `setup` has mounted in these volumes would stay writable, and hides their files.
+// Adds the file systems that are mounted inside these volumes (for example by `setup`). They would stay writable, and
+// they hide the volumes' own files.
 void Limits::add_others(std::size_t f, std::vector<const deploy::Volume*>& volumes) {
   std::vector<std::unique_ptr<deploy::Volume>> others;
   for (const deploy::Volume* volume : volumes)
@@ -339,15 +340,15 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   return done;
 }
 
-// Several faults may limit the same resource. The newest one is named: it has the lower limit, or has at least just
-// changed something.
+// Several faults may limit the same resource. The newest of them is named, because it has the lowest limit, or is at
+// least the latest change.
 void Limits::note_limiting(const Node& node, FaultKind kind) {
   const auto newest = std::find_if(node.on.rbegin(), node.on.rend(),
                                    [&](std::size_t f) { return plan_.schedule.faults[f].kind == kind; });
   programs_.set_limiting(node.index, kind, newest == node.on.rend() ? std::nullopt : std::optional(*newest));
 }
 
-// How often the node has met the limit since the limit's resource exists.
+// How often the node has met the limit since its counter was created.
 std::uint64_t Limits::met(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
   const Node& node = *nodes_[*faults_[f]->node];

@@ -76,7 +76,8 @@ class Limits {
   };
   std::mutex full_mutex_;
   std::map<const deploy::Volume*, Full> full_;  // several nodes may share a volume
-  // By fault: what others have mounted in its volumes, while it is in effect. It belongs to its first fault alone.
+  // By fault, while it is in effect: file systems that are mounted inside its volumes. Each is listed for one fault
+  // only, the first that affects it.
   std::map<std::size_t, std::vector<std::unique_ptr<deploy::Volume>>> others_;
   SlowDisks slow_;
 };

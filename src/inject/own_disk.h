@@ -21,7 +21,7 @@ namespace rose::inject {
 [[nodiscard]] std::string elsewhere_words(bool container, const schedule::Fault& fault);
 
 // Checks that the fault's folder can have a separate disk, given the rest of the schedule. `otherwise`: an alternative
-// for the message.
+// that the error message suggests.
 [[nodiscard]] Result<void> check_own_disk(const schedule::Schedule& schedule, const schedule::Fault& fault,
                                           const config::Node& node, std::string_view otherwise);
 

@@ -262,8 +262,8 @@ Result<void> Planner::syscall_fault(const Fault& fault, PlannedChain& chain) {
   if (fault.error < 0 || fault.error > 4095) {
     return refuse(fault, ErrorKind::input, fmt::format("error {} is not an errno", fault.error), "1 to 4095");
   }
-  // In this range, a result is an errno. The kernel uses some of these values internally to request a restart, so as
-  // results they would restart the call.
+  // In this range, a result is an errno. The kernel uses some of these values internally to request a restart, so a
+  // call with such a result would be restarted.
   if (fault.result && *fault.result <= -1 && *fault.result >= -4095) {
     return refuse(fault, ErrorKind::input, fmt::format("result {} would be an error", *fault.result),
                   fmt::format("say error = \"{}\"", kernel::errno_name(static_cast<int>(-*fault.result))));

@@ -17,7 +17,7 @@ namespace rose::inject {
 // The functions of the nodes' binaries, each read once.
 class Binaries {
  public:
-  // Returns nullptr if it is not an ELF file with symbols.
+  // Returns nullptr if `path` is not an ELF file with symbols.
   const std::vector<symbols::Function>* functions(const std::filesystem::path& path) {
     auto [at, fresh] = known_.try_emplace(path.string());
     if (fresh) {
@@ -65,7 +65,7 @@ class Planner {
   Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
                            const std::string& name) const;
   Result<void> met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
-  // The number for `@role` or for a node's name, in the form of `where` in chains. Marks the nodes to which it can
+  // The number that stands for `@role` or for a node's name in rose_chain.node. Marks the nodes to which the name can
   // refer.
   Result<std::uint32_t> place(const std::string& name, bool injects);
   Result<std::uint32_t> role_index(const std::string& name, const std::string& function);

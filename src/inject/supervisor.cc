@@ -264,9 +264,8 @@ class Supervisor::Listener {
     }
   }
 
-  // Takes the caller's stack. A JVM has to be asked for it, so calls that arrive meanwhile must be handled: the agent's
-  // thread, and threads that manage the JVM's memory, make calls of the node, too, and must not wait for this call. All
-  // other calls wait.
+  // Takes the caller's stack. A JVM has to be asked for the stack. To answer, the threads of its agent may make calls
+  // that the filter selects; meanwhile, such calls continue unchanged. All other calls wait.
   void hit(std::size_t chain, NotifiedCall& call) {
     const auto& asked = owner_.plan_.java_stacks;
     if (owner_.node_ >= asked.size() || !asked[owner_.node_]) {

@@ -193,8 +193,8 @@ Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources, c
       }
       one.file.emplace(std::move(*made));
     }
-    // A host that sends something else, or goes on for ever, must not fill the disk that the other dumps need. Some
-    // bytes more are kept, so that the reader describes what is wrong.
+    // A host that sends something other than a dump, or sends without end, must not fill the disk that the other dumps
+    // need. A few bytes after the dump are kept, so that the reader can describe what is wrong.
     const std::size_t taken = one.frames.take(bytes);
     one.cut = taken < bytes.size();
     bytes = bytes.substr(0, taken + trace::kTellingBytes);

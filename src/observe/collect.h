@@ -47,7 +47,7 @@ struct Collected {
 [[nodiscard]] std::vector<std::string> collect_command(const DumpSource& source, const CollectOptions& options);
 
 // Fetches the dump of each source into `folder`, which belongs to the caller. If a source is a folder, the newest dump
-// of each host in it is used where it is. The results are in the order of the sources.
+// of each host in it is used in place, without a copy. The results are in the order of the sources.
 [[nodiscard]] Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources,
                                                      const CollectOptions& options,
                                                      const std::filesystem::path& folder);

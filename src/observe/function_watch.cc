@@ -53,7 +53,7 @@ constexpr std::size_t kCountedGroup = 128;
 constexpr std::size_t kRecordedGroup = 1024;
 constexpr std::size_t kMostGroups = 96;   // above this number, small groups are merged
 constexpr std::size_t kMostSamples = 64;  // functions attached again at once
-constexpr std::size_t kMostReported = 8;  // detached functions that are reported, by all tracers of a command
+constexpr std::size_t kMostReported = 8;  // limit of reported detached functions, for all tracers of a command
 constexpr auto kCountingLook = 10ms;
 constexpr auto kRecordingLook = 250ms;
 // Limit for kernels without uprobe_multi links, where each function needs a perf event, and detaching costs 0.1 s each.

@@ -249,7 +249,7 @@ void NetworkWatch::follow() {
     counted.packets.reset();
     auto done = attach_sockets(counted);
     if (done) done = attach_packets(counted);
-    if (counted.socket) {  // attached first, so packets may be reported from now on
+    if (counted.socket) {  // new sockets are marked from now on; tick() searches for older ones again
       attached_ns_ = monotonic_ns();
       scans_ = 0;
     }

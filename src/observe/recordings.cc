@@ -254,8 +254,8 @@ OpenRecordings RecordingSources::open() {
 }
 
 // The writer continues during the copy. The parts are read in this order: the count of completed bytes, then the
-// reserved position, then the ring. Therefore the copy corresponds to a kill at the moment when `reserved` is read.
-// Records that the writer has overwritten since then are erased in the copy.
+// reserved position, then the ring. Therefore the copy looks as if the process had been killed when `reserved` was
+// read. Records that the writer has overwritten since then are erased in the copy.
 Result<void> copy_recording(const Fd& from, const fs::path& to) {
   constexpr int kTries = 3;
   const auto cut = [] {
