@@ -95,10 +95,9 @@ struct PossibleLink {
   std::vector<std::size_t> refused;  // indices of the points, ascending
 };
 // Like attach_functions(), but leaves out the points at which the kernel refuses to place a probe. A probe needs a copy
-// of
-// the instruction that the kernel can execute in another place, which is impossible for some instructions (on x86-64,
-// for example, with a lock prefix). The kernel checks an instruction only once a process has mapped the file, so a
-// later call may refuse other points.
+// of the instruction that the kernel can execute in another place, which is impossible for some instructions (on
+// x86-64, for example, with a lock prefix). The kernel checks an instruction only once a process has mapped the file,
+// so a later call may refuse other points.
 [[nodiscard]] Result<PossibleLink> attach_possible(const bpf_program* program, const std::filesystem::path& binary,
                                                    const std::vector<ProbePoint>& points);
 

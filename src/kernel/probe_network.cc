@@ -31,7 +31,7 @@ bool send_to_self() {
       ::sendto(socket.get(), "rose", 4, 0, reinterpret_cast<sockaddr*>(&address), size) != 4) {
     return false;
   }
-  // Only the packet's passing matters, not whether it was delivered or dropped.
+  // It only matters that the packet was sent, not whether it was delivered or dropped.
   (void)wait_readable(socket.get(), 50);
   return true;
 }

@@ -130,7 +130,7 @@ bool waits_for_step(const schedule::Fault& fault) {
          });
 }
 
-// parts are tried only of a time that is at least this long
+// a time that is shorter than this is not divided into parts
 constexpr std::int64_t kShortest = std::int64_t{kParts} * 1'000'000;
 
 Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {

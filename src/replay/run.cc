@@ -617,7 +617,7 @@ class OneRun {
       return;
     }
     run_.result.trace = std::move(*window);
-    // Now, while file systems that `setup` mounted for nodes are still there.
+    // Check this now, while file systems that `setup` mounted for nodes still exist.
     if (!schedule_.faults.empty() && !options_.incident && run_.result.doubt.empty())
       run_.result.doubt = call_on_full_disk(run_.result.trace, config_, schedule_, options_.run_dir);
     // All times are converted by the clock of the trace, even if the wall clock has been set since then.

@@ -1,5 +1,4 @@
-// Stores runs on disk: their directories, some of which are kept, and the record of what each run requested and what it
-// showed.
+// Stores runs on disk: their directories, some of which are kept, and a record of each run's schedule and result.
 #pragma once
 
 #include <deque>
@@ -18,7 +17,7 @@
 
 namespace rose::replay {
 
-// So many runs are kept although nobody requested it: the last ones that reproduced the bug or were inconclusive.
+// This many runs are kept although nobody requested it: the last ones that reproduced the bug or were inconclusive.
 inline constexpr std::size_t kKeptRuns = 3;
 
 // Thread-safe.

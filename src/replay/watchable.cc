@@ -20,7 +20,7 @@ namespace {
 
 // If a program has at most this many functions, it probably only calls libraries.
 constexpr std::size_t kLauncherOnly = 20;
-// library functions that are added then: enough for the system itself without its serialisation code
+// limit of library functions that are added in this case: enough for the system itself without its serialisation code
 constexpr std::size_t kEnoughOfOthers = 500;
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> with) {

@@ -427,7 +427,7 @@ class CodeFile::Reader {
     if (callee.library.enters) return {true, callee.library.changes, callee.library.depth};
     if (callee.library.quiet || callee.address == 0 || deepest <= 0) return best;
     const auto [known, fresh] = reached_.try_emplace({callee.address, deepest});
-    // While the function is being analysed, because it calls itself, the value is {}.
+    // If the function calls itself, its analysis has not ended yet, and the value is {}.
     if (!fresh) return known->second;
     const RawSymbol* symbol = at(callee.address);
     const std::uint64_t size = symbol == nullptr ? 4096 : std::min(size_of(*symbol), kMostOfOne);

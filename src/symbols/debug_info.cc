@@ -126,7 +126,7 @@ std::unique_ptr<DebugInfo> DebugInfo::open(const ElfFile& file) {
     Dwarf_Die die, sub;
     Dwarf_Half version = 0;
     std::uint8_t type = 0;
-    // then the file has only unwind tables
+    // if this fails, the file has only unwind tables
     if (dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, &sub) != 0) {
       dwarf_end(dwarf);
       continue;
