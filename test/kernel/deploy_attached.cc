@@ -142,7 +142,7 @@ TEST_CASE("attaching to an ancestor of rose is refused, even if no cgroup shows 
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The process is in the machine's top cgroup, which does not belong to the node alone. Its process tree does.
+    // The process is in the machine's top cgroup, which does not belong to the node alone. The process tree does.
     const pid_t node = ::getpid();
     if (!write_control(top / "cgroup.procs", std::to_string(node))) ::_exit(10);
     const pid_t rose = ::fork();
@@ -201,7 +201,7 @@ TEST_CASE("a service is attached by its cgroup, a process tree by its first proc
   CHECK_FALSE(cgroup::frozen(service.folder));
 }
 
-TEST_CASE("an attached cgroup that rose has moved into since is neither paused nor signalled", "[attach]") {
+TEST_CASE("an attached cgroup into which rose was moved later is neither paused nor signalled", "[attach]") {
   Service service("later");
   (void)service.sleeper();
   const RunDir dir;

@@ -851,7 +851,7 @@ TEST_CASE("a second Ctrl-C ends a hanging teardown command, and the rest is undo
   (void)cgroup::destroy(folder);
 }
 
-TEST_CASE("what stopping a deployment could not undo is recorded, and heal undoes it", "[deploy]") {
+TEST_CASE("leftovers of a stopped deployment are recorded, and heal undoes them", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "1000"}}), dir);
   REQUIRE_OK(deployment->start());

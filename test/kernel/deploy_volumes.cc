@@ -14,7 +14,7 @@
 
 using namespace rose;
 
-TEST_CASE("a file system of somebody else that got the number of one of rose's is left alone") {
+TEST_CASE("a foreign file system that got the device number of a former one of rose is left alone") {
   if (::geteuid() != 0) test::skip_case("root");
   const test::Folder folder;
   const std::string id = "rose-test-volumes";

@@ -283,7 +283,7 @@ TEST_CASE("faults in a class that another agent redefines are kept", "[java]") {
   CHECK(rig.lines("after true") == 1);
 }
 
-TEST_CASE("what a JVM does not support is reported", "[java]") {
+TEST_CASE("features that a JVM does not support are reported", "[java]") {
   struct Case {
     std::string part;
     std::vector<std::string> options, before;

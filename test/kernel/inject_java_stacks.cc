@@ -88,7 +88,7 @@ bool outermost_is_a_thread(const schedule::Stack& stack) {
 
 }  // namespace
 
-TEST_CASE("the stack of a JVM's failed call has its methods and lines, 20 times of 20", "[java]") {
+TEST_CASE("the stack of a JVM's failed call has its methods and lines in 20 of 20 cases", "[java]") {
   const std::vector<std::string> expected{at("put", "put"), at("append", "append"), at("write", "write"),
                                           at("part", "part")};
   std::size_t right = 0;

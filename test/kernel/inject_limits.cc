@@ -217,8 +217,7 @@ TEST_CASE("disk-full: nobody can write any more, not even root, and files are ke
   }
 }
 
-TEST_CASE("disk-full: what somebody else has mounted in the folder is full, too, and then has its size again",
-          "[disks]") {
+TEST_CASE("disk-full: a file system that is mounted in the folder is full, too, until the fault ends", "[disks]") {
   constexpr unsigned long kSize = 64UL << 20;
   Rig rig;
   rig.add({"print", "up", "gate", "../never"});
@@ -241,7 +240,7 @@ TEST_CASE("disk-full: what somebody else has mounted in the folder is full, too,
   CHECK(room().first == kSize);
   for (const std::size_t node : {0, 1}) rig.wait_printed("up", node);  // later output would not fit on the full disk
   rig.begin();
-  // An empty one keeps a page, because the size 0 means no limit.
+  // An empty file system keeps a page, because the size 0 means no limit.
   REQUIRE(eventually([&] { return room().second <= static_cast<unsigned long>(::getpagesize()); }));
   REQUIRE(rig.deployment->signal(1, deploy::Scope::main, SIGKILL));
   REQUIRE(eventually([&] { return room().first == kSize; }));
@@ -250,7 +249,7 @@ TEST_CASE("disk-full: what somebody else has mounted in the folder is full, too,
   CHECK(outcome.ended_ns);
 }
 
-TEST_CASE("a limit has the stack of the thread that met it", "[limits]") {
+TEST_CASE("the stack of the thread that met a limit is recorded", "[limits]") {
   needs(kernel::Controller::memory);
   struct Limit {
     std::string kind, keys;

@@ -254,8 +254,8 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  // At that rate, the stream takes at least one second, and more if the machine is busy. Data that is not delayed takes
-  // less, unless the machine is busy.
+  // At the limited rate, the stream takes at least one second, and more if the machine is busy. Data that is not
+  // delayed takes less, unless the machine is busy.
   constexpr long kAtThatRate = 950;
   const auto is_wide = [&](int from, int to) {
     return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; });

@@ -145,7 +145,7 @@ TEST_CASE("the stack of a failed call reports the missing symbols of a stripped 
   CHECK(outcome.stacks[0].incomplete.find("debug symbols") != std::string::npos);
 }
 
-TEST_CASE("the stack of a failed call is right 50 times of 50 in a multithreaded program") {
+TEST_CASE("the stack of a failed call is right in 50 of 50 runs of a multithreaded program") {
   for (int turn = 0; turn < 50; ++turn) {
     Rig rig;
     add_victim(rig, 8, 40);
@@ -163,7 +163,7 @@ TEST_CASE("the stack of a failed call is right 50 times of 50 in a multithreaded
   }
 }
 
-TEST_CASE("a delayed call has its stack") {
+TEST_CASE("the stack of a delayed call is recorded") {
   Rig rig;
   rig.leave_to_seccomp();
   add_victim(rig, 1, 5);
@@ -181,7 +181,7 @@ delay = "50ms"
   CHECK(outcome.stacks[0].why.ends_with(" waits 50ms"));
 }
 
-TEST_CASE("a crash at a function's entry has its stack") {
+TEST_CASE("the stack at a crash at a function's entry is recorded") {
   Rig rig;
   add_victim(rig, 4, 40);
   const auto outcome = one_outcome(rig, R"(
@@ -199,7 +199,7 @@ when = [ { function = "checkpoint", count = 7 } ]
   CHECK(outcome.stacks[0].why == "gets SIGKILL at the entry of checkpoint on n1");
 }
 
-TEST_CASE("a crash before a call, and one when a call returns, has its stack") {
+TEST_CASE("the stacks at a crash before a call and at one when a call returns are recorded") {
   for (const char* when : {"before = { syscall = \"write\", path = \"*/lines.0\", count = 3 }\n",
                            "when = [ { syscall = \"write\", path = \"*/lines.0\", count = 3 } ]\n"}) {
     Rig rig;
@@ -213,7 +213,7 @@ TEST_CASE("a crash before a call, and one when a call returns, has its stack") {
   }
 }
 
-TEST_CASE("a pause at a function, and one before a call, has its stack") {
+TEST_CASE("the stacks at a pause at a function and at one before a call are recorded") {
   for (const char* when : {"when = [ { function = \"checkpoint\", count = 3 } ]\n",
                            "before = { syscall = \"write\", path = \"*/lines.0\", count = 3 }\n"}) {
     Rig rig;
@@ -231,7 +231,7 @@ TEST_CASE("a pause at a function, and one before a call, has its stack") {
 
 // The test waits 20 ms for the stop. If a machine is too busy for the thread to stop in time, the report says so. At
 // least one of the attempts must succeed.
-TEST_CASE("a crash at its time has the stack of the running thread") {
+TEST_CASE("the stack of the running thread is recorded at a crash at a given time") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {
     Rig rig;

@@ -154,7 +154,7 @@ TEST_CASE("a core dump is recorded, and so is a failed one") {
 TEST_CASE("uninterruptible waits above the threshold are recorded during and after them; a vfork is not") {
   const TestCgroup cgroup("blocked");
   TracerOptions options;
-  options.pause_ns = 600'000'000;  // the tracer samples three times as often
+  options.pause_ns = 600'000'000;  // so the tracer takes a sample every 200 ms
   Victim blocked(&cgroup, {"blocked"}, "trace_lives"), brief(&cgroup, {"blocked"}, "trace_lives");
   Victim vforks(&cgroup, {"vfork"}, "trace_lives");
   ready(blocked), ready(brief), ready(vforks);

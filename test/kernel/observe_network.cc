@@ -55,7 +55,7 @@ TEST_CASE("a silence of a busy connection is recorded, open and ended, over IPv4
   }
 }
 
-TEST_CASE("an orderly closed connection is not silent") {
+TEST_CASE("a cleanly closed connection is not silent") {
   const TestCgroup cgroup("closed");
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
@@ -275,7 +275,7 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   for (int i = 0; i < 20; ++i) {
     for (Sender* sender : {&early_a, &to_a, &six_to_b, &to_b, &to_c, &to_d}) sender->send(1);
   }
-  // The second falls silent while the first continues to send.
+  // Traffic to the second node stops, while traffic to the first node continues.
   for (Sender* sender : {&six_to_b, &to_b, &to_c, &to_d}) sender->fall_silent();
   trace::Trace trace;
   const auto missed = [&](const Sender& sender) {
@@ -359,7 +359,7 @@ TEST_CASE("a packet in nested node cgroups is counted once, for the innermost") 
   }
 }
 
-TEST_CASE("answered infrequent requests are not a silence, unanswered ones are") {
+TEST_CASE("infrequent requests are a silence only if they are not answered") {
   const OwnNetwork network;
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
@@ -405,7 +405,7 @@ TEST_CASE("answered infrequent requests are not a silence, unanswered ones are")
   }));
 }
 
-TEST_CASE("idle pooled connections that are closed in order are not silent") {
+TEST_CASE("idle pooled connections that are closed cleanly are not silent") {
   const TestCgroup cgroup("pool");
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");

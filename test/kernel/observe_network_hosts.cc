@@ -128,7 +128,7 @@ TEST_CASE("a link that is down for six seconds is silent on both hosts, in both 
   talk.client = talk.make_client();
   std::this_thread::sleep_for(3s);
   CHECK(silences(snapshot(*tracer), 7171).empty());
-  // so if a connection is reported later, it was still used within the two seconds before
+  // no silence is reported yet, so every connection was used within the last two seconds
   const std::int64_t before_ns = wall_ns();
   talk.hosts.link(0, false);
   const std::int64_t down_ns = wall_ns();

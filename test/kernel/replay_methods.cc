@@ -60,7 +60,7 @@ TEST_CASE("a profile counts the entries of methods, and detaches hot ones", "[ja
   }
 }
 
-TEST_CASE("a trace has method entries in order with calls, and of a hot method at most one second", "[java]") {
+TEST_CASE("a trace has method entries and calls in order, but at most one second of a hot method", "[java]") {
   for (const std::string& java : javas()) {
     INFO(java);
     std::int64_t reported_ns = 0;
@@ -156,7 +156,7 @@ TEST_CASE("exceptions that leave methods are counted and recorded with thrower a
   }
 }
 
-TEST_CASE("of thousands of exceptions only some are examined, which is reported", "[java]") {
+TEST_CASE("if thousands of exceptions are thrown, only some are examined, and this is reported", "[java]") {
   auto config = deployment(javas().front(), "storm", 300'000);
   config.nodes[0].functions = {"org.rose.test.Victim.catches"};
   config.nodes[0].sources = {"Victim.java"};
