@@ -267,7 +267,7 @@ struct vm_area_struct {
 	unsigned long vm_pgoff;
 	struct file *vm_file;
 };
-/* What the kernel had before commit 763ecb035029 (Linux 6.1). */
+/* The tree of a process's memory mappings before commit 763ecb035029 (Linux 6.1). */
 struct rb_node {
 	struct rb_node *rb_right, *rb_left;
 };
@@ -464,7 +464,7 @@ struct task_struct {
 	void *stack;
 	struct uprobe_task *utask;
 };
-/* What the kernel had before commit 2f064a59a11f (Linux 5.14). */
+/* The field with a task's state before commit 2f064a59a11f (Linux 5.14). */
 struct task_struct___state {
 	volatile long state;
 };

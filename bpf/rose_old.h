@@ -8,8 +8,8 @@
 #ifndef ROSE_OLD_H
 #define ROSE_OLD_H
 
-/* A constant that user space sets before loading. `used`, and a value, keep the constants in the order of their
- * definitions, so that both objects have the same order. */
+/* A constant that user space sets before loading. The attribute `used` and an initial value keep the constants in the
+ * order of their definitions, so that both objects have the same order. */
 #define ROSE_FIXED const volatile __attribute__((used))
 
 #ifndef ROSE_OLD
@@ -28,7 +28,7 @@
 #define rose_current_btf() bpf_get_current_task_btf()
 #define rose_task_regs(task) ((struct pt_regs *)bpf_task_pt_regs(task))
 #define rose_state_of(task) ((task)->__state)
-/* Calls step(task, area, context) for the mapping of `task`, which is the current task, that contains the address. */
+/* Calls step(task, area, context) for the mapping that contains the address. `task` must be the current task. */
 #define rose_find_area(task, address, step, context) bpf_find_vma(task, address, step, context, 0)
 
 static __always_inline struct sock *rose_sock_of(struct file *file)

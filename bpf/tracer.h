@@ -130,7 +130,7 @@ enum { ROSE_STORM_FEW = 32 };
 #define ROSE_STORM_NS 1000000000ull
 
 struct rose_storm_mark {
-	rose_u64 key;      /* a later ROSE_COUNTED names the events that it counts only by this key */
+	rose_u64 key;      /* a later ROSE_COUNTED identifies its events by this key alone */
 	/* the time of the first event that this record represents; the head has the time of the last */
 	rose_u64 first_ns;
 	rose_u32 count;
@@ -566,8 +566,8 @@ enum { ROSE_STREAMS = 1024, ROSE_MOST_AT_ONCE = 0x7ffff000 /* one call moves at 
 enum rose_call_flag {
 	ROSE_TEXT2 = 1,      /* path2 is not a path (but the target of a symlink) and is recorded as it is */
 	ROSE_FLAGS_1 = 2,    /* argument 1 has open flags: a success is recorded if O_CREAT or O_TRUNC is set */
-	ROSE_FLAGS_2 = 4,    /* the same for argument 2 */
-	ROSE_FLAGS_HOW = 8,  /* the same for the struct open_how that argument 2 points to */
+	ROSE_FLAGS_2 = 4,    /* like ROSE_FLAGS_1, for argument 2 */
+	ROSE_FLAGS_HOW = 8,  /* like ROSE_FLAGS_1, for the struct open_how that argument 2 points to */
 	ROSE_NEW_SOCKET = 16, /* returns a descriptor whose peer is recorded */
 	ROSE_MESSAGE = 32,   /* argument 1 points to a struct msghdr, which may have an address */
 	ROSE_AGAIN_NONBLOCK = 64, /* EAGAIN is expected on non-blocking descriptors; on others, it is a timeout */

@@ -1,4 +1,5 @@
-/* Bad links: the effects that these programs have on packets, and passing packets that must wait to user space.
+/* Bad links: the effects that these programs have on packets, and how they pass packets that must wait on to user
+ * space.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_NETWORK_LINK_H
 #define ROSE_NETWORK_LINK_H

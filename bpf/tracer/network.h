@@ -202,7 +202,7 @@ static __noinline int see_handshake(struct packet *p, __u64 *awaited, __u64 now)
 {
 	struct rose_syn *pending;
 
-	/* Within a host, there are no two clocks to relate. */
+	/* If both ends are on one host, there are no two clocks to relate. */
 	if (same_address(p->conn.remote, p->conn.local))
 		return 0;
 	if (p->tcp_flags & TCP_SYN) {

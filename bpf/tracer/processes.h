@@ -201,8 +201,8 @@ static __noinline int note_signal(struct kernel_siginfo *info, struct task_struc
 	if ((unsigned long)info == SEND_SIG_PRIV) {
 		noted.origin = ROSE_BY_KERNEL;
 	} else {
-		/* A positive code is a reason of the kernel's own. If there is no siginfo, the current process has sent
-		 * the signal. */
+		/* A positive code means that the kernel generated the signal. If there is no siginfo, the current
+		 * process has sent the signal. */
 		int code = info ? BPF_CORE_READ(info, si_code) : 0;
 
 		if (sender == tgid)
