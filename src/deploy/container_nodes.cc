@@ -112,10 +112,11 @@ Result<void> Cluster::make_containers() {
   return {};
 }
 
-// Podman looks up a container's files, for example for the number of a user, where the container's overlay is mounted.
-// These mounts are visible only in this machine's mount namespace. In the mount namespace of the run's names, `podman
-// exec --user NAME` would therefore find no user, and `podman cp` no file. So commands find a podman in PATH that first
-// enters this machine's namespace. (Docker's daemon is in no namespace of a run, so docker needs none of this.)
+// Podman looks up files of a container (for example, to find the number of a user) at the place where the container's
+// overlay is mounted. These mounts are visible only in this machine's mount namespace. In the mount namespace of the
+// run's names, `podman exec --user NAME` would therefore find no user, and `podman cp` no file. So commands find a
+// podman in PATH that first enters this machine's namespace. (Docker's daemon is in no namespace of a run, so docker
+// needs none of this.)
 Result<void> Cluster::place_engine_command() {
   if (!engine_->podman || !names_) return {};
   const std::filesystem::path program = engine_->command.front();

@@ -597,8 +597,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
         if (incarnation == 0) {
           std::lock_guard lock(mutex_);
           if (state.unattached) return Unexpected(*state.unattached);
-          // The timeout is for the node. On a busy machine, it must not pass before rose has searched for the node at
-          // all.
+          // The timeout limits how long the node may take. On a busy machine, it must not pass before rose has searched
+          // for the node at all.
           if (monotonic_ns() >= it->until_ns + kAttachTimeout)
             return Unexpected(not_ready(node, "was not searched for in time"));
           ++it;

@@ -56,7 +56,7 @@ struct EndInfo {
 [[nodiscard]] std::string describe(const EndInfo& end);  // "exited with status 3"
 
 // Called in the deployment's own thread, one call at a time. Implementations may query the deployment, signal, pause
-// and resume, but not call start(), stop() or spawn(). Each on_start is followed by one on_end, also if the command
+// and resume, but not call start(), stop() or spawn(). Each on_start is followed by one on_end, even if the command
 // cannot be executed or the process is killed while it waits.
 class NodeObserver {
  public:
@@ -78,8 +78,8 @@ class NodeObserver {
   // listener. When this function returns, the process calls execve. If execve is selected, the filter notifies rose of
   // this call, too, although the node's program has not made it.
   virtual void on_listener(std::size_t, pid_t, Fd) {}
-  // Called just before the main process executes its command, already in its cgroup and namespace. An attached node
-  // already runs.
+  // Called just before the main process executes its command. The process is already in its cgroup and namespace. An
+  // attached node already runs.
   virtual void on_start(std::size_t, pid_t) {}
   virtual void on_end(std::size_t, const EndInfo&) {}
   // Called with true: later ends of the node are planned (rose node, end of run), until called with false.
@@ -178,9 +178,9 @@ class Deployment {
   virtual void on_step(StepHandler handler) = 0;
   // Mounts file systems of the run where a node keeps files, so that faults can affect them. Call this before start().
   // `inside`: "" means the node's folder and its container's volumes; a relative path means a folder in the node's
-  // folder, which is created; an absolute path means a folder in its container, which becomes a volume if it is not
-  // one yet. stop() restores plain files in the node's folder; volumes are removed as usual. The deployment owns the
-  // file systems. start() makes those of a container, before any node runs.
+  // folder, which is created; an absolute path means a folder in its container, which becomes a volume if it is not one
+  // yet. stop() restores plain files in the node's folder; volumes are removed as usual. The deployment owns the file
+  // systems. start() makes the file systems of a container, before any node runs.
   //
   // A tmpfs of the kernel's default size:
   [[nodiscard]] virtual Result<void> add_volumes(std::size_t node, const std::filesystem::path& inside) = 0;
@@ -225,7 +225,7 @@ struct Healed {
 [[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
 // For all runs of the process `owner`, which has ended, undoes what does harm as long as it lasts: resumes stopped and
 // frozen processes, undoes limits and mounts, and ends nodes whose filtered calls are no longer answered. heal() does
-// the rest. Touches no lock of another process, and not the lock `except`.
+// the rest. Touches neither locks of other processes nor the lock `except`.
 [[nodiscard]] Healed relieve_after(pid_t owner, const std::string& except);
 
 }  // namespace rose::deploy

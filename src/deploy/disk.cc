@@ -112,7 +112,7 @@ std::optional<TornFile> torn_file_of(int fd) {
 
 // Writes some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. Returns true if
 // there were any to write. Writes only if `to` is still the same file as `source`: the node may rename files, so the
-// name may now refer to another file, perhaps one of root's. An inode number may be reused, but not with the same
+// name may now refer to another file, perhaps a file of root. An inode number may be reused, but not with the same
 // generation.
 bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn) {
   struct stat info{};

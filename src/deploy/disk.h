@@ -29,7 +29,7 @@ struct Torn {
 struct PowerLoss {
   std::size_t gone = 0;  // files that were never synced and are missing
   std::size_t shorter = 0;
-  std::size_t older = 0;    // files of the same size as before that have lost writes
+  std::size_t older = 0;    // files that lost writes, but have the same size as before
   std::size_t torn = 0;     // among all of these, files in which some unsynced sectors were kept
   std::uint64_t bytes = 0;  // missing bytes
 };

@@ -57,7 +57,8 @@ ino_t netns_inode(const std::string& path) {
 }
 
 // The processes in the network namespace at `path`. Each descriptor is opened before its process is examined, so that
-// the id cannot be reused meanwhile. Returns no processes if it is the machine's own namespace, whatever its name.
+// the id cannot be reused meanwhile. Returns no processes if the path leads to the machine's own namespace, whatever
+// the path is.
 std::vector<std::pair<pid_t, Fd>> processes_in_netns(const std::string& path) {
   std::vector<std::pair<pid_t, Fd>> found;
   struct statfs filesystem{};
@@ -170,7 +171,7 @@ class Healer {
   }
 
   // Removes a network namespace. With `all` (on request), also ends the processes in it. Otherwise such processes are
-  // left alone: they do not belong to rose, because rose's processes are in its cgroup.
+  // left alone: they do not belong to rose, because rose's own processes are in the run's cgroup.
   void netns(const std::string& name, bool all) {
     const std::string path = fmt::format("{}/{}", kNetnsFolder, name);
     struct stat info{};

@@ -64,7 +64,7 @@ class Launch {
   [[nodiscard]] Fd take_listener() { return std::move(listener_); }
   // Lets the process call execve and waits for the result. Returns the pidfd of the process. An error means that the
   // command could not be executed (ErrorKind::input); the process has been reaped then. If the process was killed while
-  // it waited, the pidfd is returned as well and shows its end.
+  // it waited, the pidfd is returned, too, and shows that the process has ended.
   [[nodiscard]] Result<Fd> release();
 
  private:

@@ -370,7 +370,7 @@ void Cluster::main_ended(std::size_t node) {
     state.pid = 0;
     state.with = ended_with(node);
     if (state.container) {
-      // It is the engine's child; the engine will report how it ended.
+      // The process is a child of the engine, which will report how the process ended.
       ::unlink(infos_[node].pid_file.c_str());
       state.ending = true;
       state.ended_pid = end.pid;
@@ -414,7 +414,7 @@ bool Cluster::adopt_leader(std::size_t node) {
   NodeState& state = *states_[node];
   if (state.config->attach) return false;
   // A process that ends during this check may have left another one that was not in the list, so the check is repeated.
-  // There is no leader only if there are no processes.
+  // As long as there are processes, one of them is the leader.
   for (int attempt = 0; attempt < kMostLooks; ++attempt) {
     const std::vector<pid_t> here = cgroup::processes(infos_[node].cgroup);
     if (here.empty()) return false;

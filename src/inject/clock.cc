@@ -522,7 +522,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   std::array<long, 2> wanted{};
   if (bytes.size() != sizeof wanted) return {};
   std::memcpy(wanted.data(), bytes.data(), sizeof wanted);
-  // There is no time, the timer is being stopped, or the kernel will refuse the values.
+  // The caller passes no time, the timer is being stopped, or the kernel will refuse the values.
   if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) ||
       wanted[0] > INT64_MAX / kSecond - 1)
     return {};

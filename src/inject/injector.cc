@@ -354,7 +354,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       [[maybe_unused]] const auto got = ::read(wake_.get(), &count, sizeof count);
       programs_->drain();
     }
-    // Faults that fired last are carried out as well, because they are reported as fired.
+    // Carry out faults that fired at the very end, too, because they are reported as fired.
     for (std::size_t i = 0; i < plan_->chains.size(); ++i)
       if (state_->state(i) == ROSE_FIRED) (void)follow_fired(i);
   }

@@ -59,8 +59,8 @@ class Injector : public deploy::NodeObserver {
   // Attaches programs to the deployment, which must be created but not started. From here on, conditions are counted.
   // Adds requests for the nodes' JVMs to the session, which the caller then writes and which must outlive the injector.
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms = nullptr) = 0;
-  // Connects the session that knows which functions of Python threads are in. Call it before nodes start; `python` must
-  // exist until disarm().
+  // Connects the session that knows in which functions the threads of Python processes are. Call it before nodes start;
+  // `python` must exist until disarm().
   virtual void connect(const python::Session& python) = 0;
   // Sets time zero of `elapsed` (CLOCK_MONOTONIC). Process and network faults without conditions fire now.
   virtual void workload_began(std::int64_t zero_ns) = 0;

@@ -597,8 +597,8 @@ bool Plan::needs_returns() const {
                   [](const auto& condition) { return condition.data.kind == ROSE_ON_SYSCALL; })) {
     return true;
   }
-  // Calls that never block are never interrupted. If the plan has only such calls, returns need not be watched, which
-  // would slow down every system call of the machine a little.
+  // Calls that never block are never interrupted. If the plan has only such calls, returns need not be watched.
+  // Watching them would slow down every system call of the machine a little.
   static const std::set<std::string_view> patient = {
       "open",       "openat",    "openat2",         "creat",      "close",      "stat",   "lstat",     "fstat",
       "newfstatat", "statx",     "access",          "faccessat",  "faccessat2", "rename", "renameat",  "renameat2",

@@ -45,7 +45,7 @@ struct PlannedChain {
 struct Site {
   std::filesystem::path binary;
   std::uint64_t offset = 0;
-  std::vector<std::uint32_t> conditions;  // indices of conditions, and before them those of roles (with ROSE_SITE_ROLE)
+  std::vector<std::uint32_t> conditions;  // first indices of roles (with ROSE_SITE_ROLE), then of conditions
 };
 
 // A name in the schedule's order that is not a fault.
@@ -104,7 +104,7 @@ struct Plan {
   [[nodiscard]] const Mark* mark_named(const std::string& name) const;
   // The chain of a fault, event or step.
   [[nodiscard]] std::size_t chain_named(const std::string& name) const;
-  // Reserves space for stacks: as many per fault as fit for the number of faults.
+  // Reserves space for stacks. If there are many faults, fewer stacks are recorded for each of them.
   void take_stacks(const config::Config& config);
   [[nodiscard]] std::uint32_t stack_slots() const;
   // A node or role for messages: "n1", "the leader".

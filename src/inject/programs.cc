@@ -71,7 +71,7 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-// What notices contain in addition to "check again".
+// What notices contain, apart from the request to check the state again.
 struct Notices {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;

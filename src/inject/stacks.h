@@ -52,7 +52,8 @@ class Stacks {
   Stacks(const Plan& plan, Programs& programs);
   // Connects the session with the JVM agents' files. `jvms` must outlive this object.
   void connect(const jvm::Session& jvms) { jvms_ = &jvms; }
-  // Connects the session that knows in which functions of Python threads are. `python` must outlive this object.
+  // Connects the session that knows in which functions the threads of Python processes are. `python` must outlive this
+  // object.
   void connect(const python::Session& python) { python_ = &python; }
 
   // Takes the stack of a thread that is in the kernel: held in a call, or stopped. Thread-safe.

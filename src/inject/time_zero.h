@@ -22,7 +22,7 @@ class TimeZero {
   // 0: the workload has not begun.
   [[nodiscard]] std::uint64_t workload_ns() const { return workload_ns_; }
 
-  // The time relative to the start of the workload; nothing if `at` is 0, because then it did not happen. If the
+  // The time relative to the start of the workload; nothing if `at` is 0, because then the event did not happen. If the
   // workload never began, times are relative to the arming of the schedule.
   [[nodiscard]] std::optional<std::int64_t> since(std::uint64_t at) const {
     if (at == 0) return std::nullopt;

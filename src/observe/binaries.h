@@ -23,7 +23,8 @@ namespace rose::observe {
 
 class Binaries {
  public:
-  // Maps files that are not executed themselves to equal files that are executed. name() still returns the former.
+  // Maps files that are not executed themselves to equal files that are executed. name() still returns the name of the
+  // file that is not executed.
   void execute_instead(std::map<std::filesystem::path, std::filesystem::path> copies) { copies_ = std::move(copies); }
   // Each file is held once, under the first name given. Returns -1 and sets errno if it cannot be opened.
   int add(const std::filesystem::path& path);

@@ -434,8 +434,8 @@ std::vector<profile::FunctionRate> FunctionWatch::rates() {
     }
     for (std::uint32_t node = 0; node < nodes_.size(); ++node) {
       if (!wanted(i, node) || !estimates[node].known) continue;
-      // The function was detached because of other nodes and hardly observed on this one: assume the rate of those
-      // nodes.
+      // If the function was detached because of other nodes, it was hardly observed on this node. Assume the highest
+      // number of calls of those nodes.
       const double calls = estimates[node].enough ? estimates[node].calls : highest;
       profile::FunctionRate rate;
       rate.node = nodes_[node];

@@ -99,8 +99,8 @@ bool removes_probes_later(const rose_tracer& programs) {
           bpf_program__autoload(progs.rose_java_value));
 }
 
-// Restores the state that the programs' maps have after loading. If it returns false, that failed, and the programs
-// must be destroyed.
+// Restores the state that the programs' maps have after loading. Returns false if that failed; the programs must then
+// be destroyed.
 bool clear(const rose_tracer& programs) {
   if (!wait_for_running_programs()) {
     log::debug("the tracer's programs are not kept: membarrier: {}", std::strerror(errno));

@@ -11,8 +11,8 @@
 
 namespace rose::replay {
 
-// A fault's length or start time is divided into this many parts. This is the resolution with which the point is
-// searched where the bug begins to occur.
+// A fault's length or start time is divided into this many parts. It is the resolution of the search for the point at
+// which the bug begins to occur.
 inline constexpr int kParts = 16;
 
 struct Beside {

@@ -22,10 +22,10 @@ struct RunsFolder {
   std::filesystem::path path;  // new and empty
   Fd in_use;                   // while it is open, the folder is not removed
 };
-// Creates a folder with a random number as its name in `temporary`/rose-runs (unless run by root, the name contains the
-// user's number). If that belongs to another user, who could replace it, creates a separate folder in `temporary`.
-// Fails if others may rename entries of `temporary`. Removes old folders of the same command, and those of commands
-// that were killed.
+// Creates a folder with a random number as its name in `temporary`/rose-runs (for users other than root, the name of
+// rose-runs contains the user's number). If rose-runs belongs to another user, who could replace it, creates a separate
+// folder in `temporary`. Fails if others may rename entries of `temporary`. Removes old folders of the same command,
+// and those of commands that were killed.
 [[nodiscard]] Result<RunsFolder> make_runs_folder(const std::filesystem::path& temporary,
                                                   std::string_view command = {});
 

@@ -19,7 +19,7 @@ namespace {
 
 // Timings of runs on a quiet machine may differ by a quarter plus kSlackNs, because of schedulers, the page cache and
 // first page faults. The absolute part covers times that are so short that a quarter of them is noise. If a deployment
-// has timeouts that are tighter than this, it would also be affected by an ordinary busy machine.
+// has timeouts that are tighter than this, it would also be affected by a machine that is ordinarily busy.
 constexpr double kSlack = 1.25;
 constexpr std::int64_t kSlackNs = 200'000'000;
 // The share of processor time that runs may use. The rest is for rose itself and for other processes.

@@ -1,6 +1,6 @@
 // Determines how many runs of a deployment this machine can make in parallel without changing their behaviour. It makes
-// runs without faults, first one alone, then several at once. The timing of the latter must stay in the range of the
-// first.
+// runs without faults, first one alone, then several at once. The timing of the parallel runs must stay in the range of
+// the run that was made alone.
 #pragma once
 
 #include <cstdint>

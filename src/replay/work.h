@@ -29,7 +29,7 @@ namespace rose::replay {
 
 // The workload of a run.
 struct Work {
-  bool failed = false;  // the workload ended by itself, with another status than 0 or by a signal
+  bool failed = false;  // the workload ended by itself, with a status other than 0, or by a signal
   bool timed_out = false;
   std::string note;           // how the workload ended: "exited with status 1"
   std::int64_t ended_ns = 0;  // time at which it ended, since it began
@@ -81,10 +81,10 @@ struct Usual {
                                    const schedule::RunResult& result);
 
 // Reports that the disk with a run's files is or was full: the output of nodes, workload and oracle may be truncated.
-// Looks at the disk again and again, because it may have room again later, but what could not be written to it until
-// then stays lost. A look takes about a microsecond. Assumption: less than 256 MiB are written in 10 ms (25 GiB/s).
-// Goal: a disk that is full for a millisecond is seen, and the looks cost no noticeable time. So it looks every 10 ms
-// while there is more room than that, and otherwise every millisecond.
+// Looks at the disk again and again, because the disk may have room again later, although output that could not be
+// written before is lost. A look takes about a microsecond. Assumption: less than 256 MiB are written in 10 ms (25
+// GiB/s). Goal: a disk that is full for a millisecond is seen, and the looks cost no noticeable time. So it looks every
+// 10 ms while there is more room than that, and otherwise every millisecond.
 class DiskWatch {
  public:
   explicit DiskWatch(std::filesystem::path run_dir);
@@ -105,8 +105,9 @@ class DiskWatch {
   std::thread thread_;
 };
 
-// Also finds a disk that was full for a shorter time, in the trace of a run: a call of a node that failed because that
-// disk had no room, or the node's user no more quota. Returns a doubt like DiskWatch.
+// Finds, in the trace of a run, that the disk was full for a shorter time than DiskWatch can notice: a call of a node
+// failed because the disk had no room, or because the quota of the node's user was used up. Returns a doubt, as
+// DiskWatch::seen() does.
 //
 // Only calls that write or create something count, by paths on the file system of `run_dir`: other calls fail with
 // ENOSPC for other reasons (inotify_add_watch; fallocate for a size that was never there). Nodes to which a fault of

@@ -26,7 +26,7 @@ constexpr std::uint64_t kMostBelowAll = 1'500'000;
 // most instructions of an entry in a .plt: endbr64 and bnd jmp; on arm64: bti, adrp, ldr, add and br
 constexpr int kStubInstructions = 5;
 
-// Whether a call leads to a system call. If so, properties of the most relevant one.
+// Whether a call leads to a system call. If so, properties of the most relevant system call.
 struct Reach {
   bool enters = false;
   bool changes = false;

@@ -16,7 +16,7 @@ namespace rose::symbols {
 
 inline constexpr std::string_view kAnonymousScope = "(anonymous namespace)";
 // The classes and namespaces around the declaration of a function: "(anonymous namespace)::Node::". This is needed
-// because code in an anonymous namespace has no linkage name. It searches the whole unit.
+// because code in an anonymous namespace has no linkage name. The function searches the whole unit.
 [[nodiscard]] std::string scope_of(Dwarf_Die* function);
 
 }  // namespace rose::symbols

@@ -124,7 +124,7 @@ class Evaluation {
   }
 
   // The value at the function's entry is known only if the probe is at the entry, because the registers then still have
-  // their values.
+  // the values that they had at the entry.
   std::optional<Stand> entry_value(const Dwarf_Op& op) {
     if (!context_.entry || attribute_ == nullptr)
       return Stand::nowhere(std::string(kGone) + ": only its value at the function's entry is known");

@@ -31,8 +31,8 @@ struct Reading {
   Form form;
   std::string refused;  // why the value cannot be read; "" if it can
 };
-// Follows the members from an object on, which has a type and a location. Fails with ErrorKind::input if a member does
-// not exist, or if the result is a structure, so that the query must name a member of it.
+// Follows `members`, starting at an object with the type `typed` and the location `stand`. Fails with ErrorKind::input
+// if a member does not exist, or if the result is a structure, so that the query must name a member of it.
 [[nodiscard]] Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::string>& members,
                                         bool contents, const std::string& name);
 

@@ -462,8 +462,8 @@ void each_data_section(Elf* elf, const Each& each) {
 
 // Since Go 1.18, entries are relative to runtime.text, which is not the start of .text if C code is linked in. Until Go
 // 1.26, the header contained the address of runtime.text. Since then, it must be found in the runtime's module data.
-// These begin with the address of the table, and also contain the first and the last address of code, one after the
-// other. In a PIE, the relocations contain these words.
+// The module data begin with the address of the table, and also contain the first and the last address of code, one
+// after the other. In a PIE, the relocations contain these words.
 std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) const {
   if (!header.relative()) return 0;
   const auto good = [&](std::uint64_t text) {

@@ -256,7 +256,8 @@ node = "n3"
 shift = "-1h"
 )");
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}, std::size_t{2}}) {
-    // Cond, sem, sleep, timer. Take the smallest of several values, because the waiting thread may be scheduled late.
+    // The waits for a condition variable, a semaphore, a sleep and a timer. Take the smallest of several values,
+    // because the waiting thread may be scheduled late.
     std::array<long, 4> least{};
     REQUIRE(eventually(
         [&] {

@@ -59,7 +59,7 @@ std::string last_line(const Rig& rig) {
   return last;
 }
 
-// The line of the source that contains this comment.
+// The number of the source line that contains `comment`.
 int line_of(const std::string& comment) {
   int number = 0;
   const std::string source = read_file(kSource).value();

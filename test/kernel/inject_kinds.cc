@@ -1,5 +1,5 @@
-// Faults in links, clocks, limits, disks and waits, with every kind of condition. Each is in effect from the moment on
-// at which the condition is met, only for its node, and is undone at its end.
+// Faults in links, clocks, limits, disks and waits, with every kind of condition. Each is in effect from the moment at
+// which the condition is met, only for its node, and is undone at its end.
 #include "deploy/disk.h"
 #include "inject_limits.h"
 #include "inject_stage.h"

@@ -14,7 +14,7 @@ namespace {
 
 const std::string kSource = std::string(ROSE_TEST_DIR) + "/programs/stack_victim.cc";
 
-// The line of the source that contains this comment.
+// The number of the source line that contains `comment`.
 int line_of(const std::string& comment) {
   std::ifstream file(kSource);
   int number = 0;

@@ -27,8 +27,7 @@ struct Object {
   const void* (*old_bytes)(std::size_t*);
 };
 
-// It is called with the name of the program and the kernel's message. If the message is empty, the program was
-// accepted.
+// Called with the name of the program and the kernel's message. If the message is empty, the program was accepted.
 using OnLoad = std::function<void(const std::string&, const std::string&)>;
 
 // The end of the verifier's log contains the reason. The last line counts instructions.

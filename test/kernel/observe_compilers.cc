@@ -88,8 +88,8 @@ std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::p
   return watch(std::move(node), cgroup, program.empty() ? binary : program);
 }
 
-// The callers of a function, in the order of its calls. Each is read at one location. If a goroutine begins there, what
-// started the goroutine follows the caller.
+// The callers of a function, in the order of its calls. Each is read at one location. If the caller is the start of a
+// goroutine, the function that started the goroutine follows it.
 std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& program, const std::string& function) {
   auto file = symbols::ValueFile::open(program);
   REQUIRE(file);

@@ -35,7 +35,8 @@ void ip(std::vector<std::string> words) {
   REQUIRE(done->exit_code == 0);
 }
 
-// Two namespaces with 10.213.7.1 and 10.213.7.2, which a veth pair connects. The calling thread returns from them.
+// Two network namespaces with the addresses 10.213.7.1 and 10.213.7.2, connected by a veth pair. At the end, the
+// calling thread returns to its own namespace.
 class TwoHosts {
  public:
   TwoHosts() : before_(::open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC)) {
@@ -116,7 +117,7 @@ TEST_CASE("a link that is down for six seconds is silent on both hosts, in both 
   tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
   ::unsetenv("ROSE_MASK");
   if (way != "sockets") {
-    // The tracer of one interface is that of one host, so only packets that reach n0 are recorded.
+    // A tracer of one interface takes the part of a host's tracer, so only packets that reach n0 are recorded.
     Target node = target("n0", talk.servers);
     node.addresses = {TwoHosts::address(0)};
     tracer.reset();

@@ -60,7 +60,7 @@ std::string list(const std::vector<std::string>& names) {
   return text;
 }
 
-// The folders of containers (or pods) by id. If several folders have the same id, the outermost one.
+// The folders of containers (or pods) by id. If several folders have the same id, the outermost one is returned.
 std::map<std::string, std::filesystem::path> owned(const std::filesystem::path& top, bool pods) {
   std::map<std::string, std::filesystem::path> found;
   for (const auto& folder : all_cgroups(top)) {

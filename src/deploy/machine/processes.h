@@ -23,7 +23,7 @@ struct Attached {
 [[nodiscard]] Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir);
 
 // Pausing or ending a node affects its whole cgroup. Returns an error if that would include rose itself or, unless the
-// cgroup was named, a process that does not descend from the node's.
+// cgroup was named, a process that does not descend from the node's main process.
 [[nodiscard]] Result<void> check_alone(const Attached& attached);
 // Returns an error if rose itself is in the cgroup. check_alone() checks that, too, but rose may be moved there later.
 [[nodiscard]] Result<void> check_without_rose(const std::filesystem::path& cgroup);
