@@ -324,7 +324,7 @@ std::string_view source_of_inlined(Dwarf_Die& origin, Dwarf_Die& copy) {
 
 // True if a function belongs to the libraries of compilers or distributions. `file` is its source file.
 bool is_of_library(std::string_view name, std::string_view file) {
-  const bool go = file.ends_with(".go");  // modules of Go may be in /usr/src, so the folder does not decide for them
+  const bool go = file.ends_with(".go");  // the folder is not decisive, because /usr/src may contain Go modules
   return of_go_library(name, file) || (!go && (file.starts_with("/usr/") || of_rust_library(file)));
 }
 

@@ -44,7 +44,7 @@ inline Stand Stand::at(Chain address) { return {How::memory, std::move(address),
 
 // Where a part of an object is stored.
 [[nodiscard]] Stand part_of(const Stand& whole, std::uint64_t offset, std::uint64_t size);
-// Where the object is stored to which a pointer refers.
+// Where the object to which a pointer refers is stored.
 [[nodiscard]] Stand pointed_to(const Stand& pointer);
 
 // The context in which a location expression is evaluated.
@@ -57,8 +57,8 @@ struct Context {
   Dwarf_Die* function = nullptr;  // the function to which the frame belongs; may be null
 };
 
-// Where a variable or parameter is stored. If it is not stored anywhere at that address, the result is `unknown`:
-// "optimized out at that address".
+// Where a variable or parameter is stored. If it has no location while the thread is at the context's address, the
+// result is `unknown`, with the reason "optimized out at that address".
 [[nodiscard]] Stand stand_of(Dwarf_Die* variable, const Context& context);
 
 }  // namespace rose::symbols

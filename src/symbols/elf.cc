@@ -637,7 +637,7 @@ std::map<std::uint64_t, Slot> ElfFile::slots() const {
         }
         case Relocation::other: continue;
       }
-      if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // the address is one of data, not of code
+      if (slot.address != 0 && !file_offset(slot.address)) slot.address = 0;  // the address is in data, not in code
       if (slot.address != 0 || !slot.name.empty()) found.emplace(rela.r_offset, std::move(slot));
     }
   }

@@ -56,7 +56,7 @@ class ElfFile {
   // The slots through which code makes indirect calls (.got and similar), by address.
   [[nodiscard]] std::map<std::uint64_t, Slot> slots() const;
 
-  // The bytes of code at an address. If the file ends before, there are fewer than `size`.
+  // The bytes of code at an address. If the file ends earlier, returns fewer than `size` bytes.
   [[nodiscard]] std::vector<std::uint8_t> code(std::uint64_t address, std::uint64_t size) const;
 
   // True if the file has Go's function table.

@@ -137,7 +137,7 @@ std::size_t name_begin(std::string_view name) {
     const char c = name[i];
     if (depth == 0 && c == 'o' && name.substr(i).starts_with("operator") && (i == 0 || !is_word(name[i - 1])) &&
         (i + 8 == name.size() || !is_word(name[i + 8]))) {
-      return begin;  // "operator<", "operator new", "operator bool": what precedes is the whole return type
+      return begin;  // "operator<", "operator new", "operator bool": all text before it is the return type
     }
     if (c == '(' || c == '<' || c == '[' || c == '{') ++depth;
     if ((c == '>' && (i == 0 || name[i - 1] != '-')) || c == ')' || c == ']' || c == '}') --depth;

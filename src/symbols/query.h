@@ -29,8 +29,8 @@ struct Query {
   std::vector<std::string> members;  // members to follow
   // For callers: include the callers of the callers, if frame pointers lead to them.
   bool outer = false;
-  // For callers of inlined copies: include only the copies that list_inlined() returns, because the entries of these
-  // are watched.
+  // For callers of inlined copies: include only the copies that list_inlined() returns, because only the entries of
+  // those copies are watched.
   bool of_watched = false;
   bool contents = false;  // the query is `*name`, that is, about the object to which the value points
 };

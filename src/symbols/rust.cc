@@ -1,5 +1,5 @@
 // Demangles Rust's v0 scheme, https://doc.rust-lang.org/rustc/symbol-mangling/v0.html. Depth and output are limited,
-// because with back references, a short hostile name may describe an endless one.
+// because back references allow a short hostile name to stand for an endless one.
 #include <cstdint>
 #include <optional>
 #include <string>

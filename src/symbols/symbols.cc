@@ -124,7 +124,7 @@ struct Binary {
     return found.size() > before;
   }
 
-  // "server.go" means the program's own file if there is one, and not that of net/http.
+  // "server.go" means the program's own file if there is one, not the file with that name in net/http.
   bool match_source(const std::string& wanted) {
     std::vector<const Entry*> own, librarys;
     for (const Entry& entry : entries) {

@@ -206,8 +206,8 @@ class Unwinder {
       why("the time limit was reached");
       return DWARF_CB_ABORT;
     }
-    // A return address is that of the instruction after the call. The call may be the function's last instruction, so
-    // look up the byte before.
+    // A return address is the address of the instruction after the call. The call may be the function's last
+    // instruction, so look up the byte before.
     const auto at = exact ? pc : pc - 1;
     Dwfl_Module* reported = dwfl_addrmodule(dwfl_.get(), at);
     void** own = nullptr;
