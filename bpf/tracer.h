@@ -406,7 +406,8 @@ static inline rose_u64 rose_reported_ns(const struct rose_pair_state *state, int
 		    (state->answers < ROSE_ANSWERS_LEAST || state->unasked * ROSE_ANSWERS_FACTOR > state->answers))
 			return gap;
 	}
-	/* The pair is rarely used, and was cut off when it was used. */
+	/* The gap is not unusual, because the pair is rarely used. But this side has retransmitted data without an
+	 * answer for at least `delay`. */
 	if (state->asked_ns && now - state->asked_ns >= delay)
 		return now - state->asked_ns;
 	return 0;
@@ -500,7 +501,8 @@ struct rose_connection_state {
 };
 ROSE_SIZE(struct rose_connection_state, 8);
 
-/* Numbers of entries that were created, and that were removed normally. The difference was evicted. */
+/* How many entries were created, and how many connections ended normally. Created entries that neither ended nor are
+ * still in their map were evicted. */
 struct rose_network_counts {
 	rose_u64 pairs;
 	rose_u64 connections, ended;
