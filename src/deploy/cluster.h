@@ -34,7 +34,7 @@ inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's fol
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
 // also in the run's folder and only for root; see volume::rescue()
 inline constexpr const char* kRescueFolder = ".rescued";
-constexpr std::int64_t kAttachTimeout = 10 * kSecond;     // for a node without a `ready` to be found or started
+constexpr std::int64_t kAttachTimeout = 10 * kSecond;     // in which a node without `ready` must be found or started
 constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // time that a node has to end after `rose node stop`
 constexpr std::int64_t kHookTimeout = 600 * kSecond;      // Compose sets no limit, but a run must end
 constexpr std::int64_t kKillTimeout = 10 * kSecond;       // from SIGKILL until the process has ended

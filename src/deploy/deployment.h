@@ -187,7 +187,7 @@ class Deployment {
   // Disks (ext4, 8 GiB, sparse) that can be slow if `paced`, and can lose power otherwise. The node's output is not on
   // them:
   [[nodiscard]] virtual Result<void> add_disks(std::size_t node, const std::filesystem::path& inside, bool paced) = 0;
-  // The file systems that were added there:
+  // The file systems that were added at `inside`:
   [[nodiscard]] virtual std::vector<const Volume*> volumes(std::size_t node,
                                                            const std::filesystem::path& inside) const = 0;
   [[nodiscard]] virtual std::vector<Disk*> disks(std::size_t node, const std::filesystem::path& inside) const = 0;

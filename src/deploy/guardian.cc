@@ -108,7 +108,7 @@ bool write_word(const char* path, const char* text) {
 Result<Guardian> start() {
   ROSE_TRY(Identity identity, Identity::create());
   Guardian made{std::move(identity), {}, 0, {}, {}};
-  // Noted in advance, so that heal() removes the folder if both are killed.
+  // Noted in advance, so that heal() removes the folder if rose and the guardian are both killed.
   if (const auto base = cgroup::base()) {
     made.folder = *base / made.identity.id();
     ROSE_CHECK(made.identity.note("cgroup", made.folder.string()));

@@ -30,7 +30,7 @@ constexpr std::string_view kUnfinished = ".new-";
 constexpr std::size_t kMostRecordBytes = std::size_t{1} << 20;
 
 constexpr std::int64_t kOrphans = 2 * kSecond;
-constexpr std::int64_t kHealing = 180 * kSecond;  // how long another process may take to undo; engines answer slowly
+constexpr std::int64_t kHealing = 180 * kSecond;  // time that another heal may take, because engines may be slow
 
 // 0 if the owner is unknown.
 pid_t owner_of(const Registration& one) {

@@ -208,8 +208,8 @@ void continue_all(int listener, const LedgerPage* ledger) {
   }
   if (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kGone) ::_exit(0);
   const int listener = meeting->listener;
-  // Until now, the keeper shared the command's descriptors; this gave it the listener. The keeper must not keep the
-  // command's descriptors open.
+  // Until now, the keeper shared the command's descriptors, and thereby got the listener. From now on, the keeper must
+  // not keep the command's descriptors open.
   ::unshare(CLONE_FILES);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);

@@ -156,7 +156,7 @@ bool FileTaker::start() {
   const pid_t pid = ::fork();
   if (pid == 0) {
     // rose's descriptors must not stay open in this child after rose has ended: an open listener would make its node
-    // hang, and an open pipe its reader.
+    // hang, and an open pipe would make its reader hang.
     const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int fd = 0; fd < kTakerSocket; ++fd) ::dup2(nothing, fd);
     if (::dup2(theirs.get(), kTakerSocket) != kTakerSocket || ::syscall(SYS_close_range, kTakerSocket + 1, ~0U, 0) != 0)

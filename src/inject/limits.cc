@@ -122,7 +122,8 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     for (const auto& node : nodes_) {
       if (!Plan::may_be(plan_.chains[f].data.node, node->index)) continue;
       if (fault.kind == FaultKind::disk_full) folders[node->index].insert(fault.resource.folder);
-      // Processes in nodes that rose started end when rose is killed, so their previous limits need not be noted.
+      // If rose is killed, the nodes that rose started end, too, so the previous limits of their processes need not be
+      // noted.
       if (fault.kind == FaultKind::descriptors && !node->attached)
         ROSE_CHECK(deployment.note("ends", deployment.nodes()[node->index].cgroup.string()));
       if (fault.kind != FaultKind::memory && fault.kind != FaultKind::cpu) continue;

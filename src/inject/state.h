@@ -86,7 +86,7 @@ class State {
   std::uint64_t add_injected(std::size_t chain, std::uint64_t n = 1) {
     return __sync_add_and_fetch(&arrays_.chains[chain].injected, n);
   }
-  // True if another chain of its group has fired.
+  // True if another chain of the chain's group has fired.
   [[nodiscard]] bool lost(std::size_t chain) const;
 
  private:

@@ -81,7 +81,7 @@ Finding probe_btf() {
 }
 
 Finding probe_memory_lock() {
-  // Charged to the cgroup since Linux 5.11, to RLIMIT_MEMLOCK before.
+  // Since Linux 5.11, the memory of maps is charged to the cgroup. Before, it counted towards RLIMIT_MEMLOCK.
   constexpr std::uint32_t kBytes = 16 << 20;
   rlimit limit = {};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);

@@ -1,6 +1,6 @@
-// Names and rotates the dumps of a flight recorder. With a file, the newest dump has its name and earlier ones,
-// including those of earlier recorders, are kept as FILE.1, FILE.2, ... With a folder, each dump has its own name and
-// the oldest are removed. Recordings are kept with their dump.
+// Names and rotates the dumps of a flight recorder. If the target is a file, the newest dump gets the file's name, and
+// earlier dumps, including those of earlier recorders, are kept as FILE.1, FILE.2, ... If the target is a folder, each
+// dump has its own name, and the oldest dumps are removed. Recordings are kept with their dump.
 #pragma once
 
 #include <cstdint>

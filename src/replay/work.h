@@ -32,7 +32,7 @@ struct Work {
   bool failed = false;  // the workload ended by itself, with a status other than 0, or by a signal
   bool timed_out = false;
   std::string note;           // how the workload ended: "exited with status 1"
-  std::int64_t ended_ns = 0;  // time at which it ended, since it began
+  std::int64_t ended_ns = 0;  // time from its start to its end
   // what it exchanged with the nodes; nothing: not known, as in host networks
   std::optional<observe::Exchanged> exchanged;
 };

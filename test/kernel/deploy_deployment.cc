@@ -160,7 +160,7 @@ TEST_CASE("a host network has no namespaces", "[deploy]") {
   CHECK(deployment->node_netns_fd(0) == -1);
   CHECK(deployment->nodes()[0].netns.empty());
   REQUIRE_OK(deployment->start());
-  // the folder of the program is not that of n1
+  // commands do not run in the folder that contains the program
   CHECK(run(*deployment, {"sh", "-c", "exec ./deploy_victim ask $ROSE_IP_n1 27431"}).code == 127);
   CHECK(run(*deployment, {"sh", "-c", "exec ${config_dir}/deploy_victim ask $ROSE_IP_n1 27431"}).ok());
 }

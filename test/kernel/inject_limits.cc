@@ -37,7 +37,7 @@ until = [ { log = "EMFILE" } ]
   for (const pid_t pid : others) CHECK(descriptors_of(pid).rlim_cur == before.rlim_cur);
   rig.touch("go");
   rig.wait_printed("create c = EMFILE", 0);
-  // The node ends after it has printed that line.
+  // The fault ends when the node has printed that line, so the previous limits are restored.
   for (const pid_t pid : pids)
     CHECK(eventually([&] {
       return descriptors_of(pid).rlim_max == before.rlim_max && descriptors_of(pid).rlim_cur == before.rlim_cur;

@@ -14,7 +14,7 @@ using rose::test::table;
 TEST_CASE("the kernel loads the tracer's programs, and a table is printed", "[loads]") {
   const bool multi = rose::kernel::has_uprobe_multi();
   fmt::print("kernel programs: {}\n", rose::kernel::is_old() ? "for Linux before 5.17" : "for Linux from 5.17 on");
-  // The minimum and the maximum that the tracer may be asked for.
+  // Load the programs with the smallest and with the largest settings that a trace may need.
   for (const bool all : {false, true}) {
     rose::test::load_each<rose_tracer>(
         {rose_tracer__create_skeleton, rose_tracer_old__elf_bytes},

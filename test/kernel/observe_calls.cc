@@ -224,7 +224,7 @@ TEST_CASE("under a storm on all processors every failure is counted, and infrequ
   const TestCgroup cgroup("storms");
   constexpr int kThreads = 2, kEach = 600'000;
   TracerOptions options;
-  // because each processor reports once per second, however long the calls take
+  // a small window is enough, because each processor reports once per second, however long the calls take
   options.window = kThreads * kEach / 100;
   options.memory = std::uint64_t{8} << 20;
   Victim victim(&cgroup, {"storm", std::to_string(kThreads), std::to_string(kEach)});

@@ -117,7 +117,8 @@ TEST_CASE("a link that is down for six seconds is silent on both hosts, in both 
   tracer = start({target("n0", talk.servers), target("n1", talk.clients)}, options);
   ::unsetenv("ROSE_MASK");
   if (way != "sockets") {
-    // A tracer of one interface takes the part of a host's tracer, so only packets that reach n0 are recorded.
+    // A tracer that is limited to one interface stands for the tracer of one host, so only packets that reach n0 are
+    // recorded.
     Target node = target("n0", talk.servers);
     node.addresses = {TwoHosts::address(0)};
     tracer.reset();

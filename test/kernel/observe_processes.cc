@@ -320,7 +320,7 @@ TEST_CASE("profile: functions are counted, and hot ones are detached") {
   CHECK(often.node == "n1");
   const auto seldom = count_of("rose_victim_rare");
   CHECK(seldom.count >= kMore + 1);
-  CHECK(seldom.count <= kMore + 2);  // because an entry may count twice while there are two links
+  CHECK(seldom.count <= kMore + 2);  // a call counts twice while two links are attached to the function
   // In counting mode, no events are recorded.
   CHECK(entered(snapshot(*tracer), first.pid()).empty());
 }

@@ -63,7 +63,7 @@ TEST_CASE("a crash triggers a dump, and a crash loop does not fill the disk", "[
   TriggerOptions options;
   options.on_crash = true;
   Watched watched(target("n1", cgroup), folder, options);
-  Victim orderly(&cgroup, {"exit", "3"});  // it is no main process, because the target is a cgroup
+  Victim orderly(&cgroup, {"exit", "3"});  // its exit is no crash, because a cgroup target has no main process
   orderly.run();
   Victim victim(&cgroup, {"segv"});
   const pid_t pid = victim.pid();

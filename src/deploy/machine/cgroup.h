@@ -37,7 +37,7 @@ void signal(const std::filesystem::path& folder, int signal);
 bool signal(const std::filesystem::path& folder, pid_t pid, int signal);
 // Returns true if no process is left within `timeout_ns`.
 [[nodiscard]] bool wait_empty(const std::filesystem::path& folder, std::int64_t timeout_ns);
-// Kills its processes and removes it with everything below.
+// Kills all processes of the cgroup, and removes it with all cgroups below it.
 [[nodiscard]] Result<void> destroy(const std::filesystem::path& folder);
 
 }  // namespace rose::deploy::cgroup

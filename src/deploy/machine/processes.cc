@@ -167,7 +167,8 @@ Result<PidFile> read_pid_file(const std::filesystem::path& run_dir, const std::f
   return read;
 }
 
-// Refuses a process that the writer of the pid file may not signal itself, because faults would reach it.
+// Refuses a process of a user other than the writer of the pid file. Otherwise the writer could direct faults at
+// processes to which the writer may not send signals.
 Result<void> check_writer(const std::filesystem::path& path, uid_t writer, pid_t pid) {
   struct stat process{};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid == writer) return {};
