@@ -435,7 +435,8 @@ static __always_inline int visit_condition(struct visit *visit, __u32 id)
 	if (!rose_is_current(chain, condition, visit->tid))
 		return 0;
 	/* A call or function entry may match several conditions, even of one chain. It must count only once for a
-	 * chain, and not for chains that it opens itself, whose opened_ns is the time stamp of this visit. */
+	 * chain, and not for chains that it opens itself. The opened_ns of those chains is the time stamp of this
+	 * visit. */
 	if (condition->position) {
 		key = id - 1;
 		before = bpf_map_lookup_elem(&rose_conds, &key);
