@@ -373,7 +373,7 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
   std::vector<std::string> folders = names_in(base, true);
   std::set<std::string> known;  // ids with a lock file
   std::set<std::string> living;
-  // The locks are held until the end, so that a concurrent heal skips what this one works on.
+  // The locks are held until the end, so that a concurrent heal skips the deployments on which this heal works.
   std::vector<Registration> found = registrations();
   for (const Registration& registration : found) {
     const bool chosen = names.empty() || std::find(names.begin(), names.end(), registration.id) != names.end();

@@ -129,7 +129,7 @@ bool Cluster::wait_down(std::size_t node, std::int64_t timeout_ns) {
 }
 
 // False if the main process ignores the stop signal: the init process of a container ignores signals without a handler.
-// Waiting for its end is useless then.
+// In that case, the process will not end, so waiting for its end is useless.
 bool Cluster::heeds_its_end(std::size_t node) const {
   std::unique_lock lock(mutex_);
   const NodeState& state = *states_[node];

@@ -43,7 +43,7 @@ struct LastWords {
   std::string log;
   std::string text;  // "": it printed nothing
 };
-// The last lines that a node printed: those of its stderr, or else of its stdout. A JVM's message on stderr that it has
+// The last lines that a node printed to stderr or, if there are none, to stdout. A JVM's message on stderr that it has
 // loaded the agent is ignored.
 [[nodiscard]] LastWords last_words(const std::filesystem::path& node);
 

@@ -60,7 +60,8 @@ namespace volume {
 [[nodiscard]] Result<void> mark(const OpenFolder& folder, const std::string& id);
 // Mounts the file system on the folder or file behind the descriptor `at`, whatever its current name is.
 [[nodiscard]] Result<void> attach(int mount, int at);
-// Unmounts it together with everything mounted in it. Processes that have its files open can still use them.
+// Unmounts the file system together with everything mounted in it. Processes that have its files open can still use
+// them.
 [[nodiscard]] Result<void> detach(int mount);
 
 // Where the file system that holds `path` is mounted.

@@ -52,7 +52,8 @@ struct CallerView {
   Fd mounts, root, folder;
 };
 [[nodiscard]] std::optional<CallerView> view_of(pid_t tid);
-// Runs `work` in a thread with this view and waits for it. Returns false if the view cannot be assumed.
+// Runs `work` in a thread with this view and waits for it. Returns false if the thread cannot enter the namespace and
+// the folders.
 [[nodiscard]] bool with_view(const CallerView& view, const std::function<void()>& work);
 
 }  // namespace rose::inject

@@ -225,7 +225,7 @@ class Tracer {
     seen_[chain] = true;
     const bool over = __atomic_load_n(&shared_->released[chain], __ATOMIC_ACQUIRE) != 0;
     if (with_process) {
-      // The signal has stopped all threads of the process: let the others continue and keep this one.
+      // The signal has stopped all threads of the process. Keep this thread stopped, and let the others continue.
       if (!over) threads_[chain] = thread;
       // The process must be able to continue while its thread is held, so it gets a SIGCONT even if the hold is over.
       const auto process = static_cast<pid_t>(chains_[chain].pid);

@@ -401,8 +401,8 @@ bool try_files() {
   route_libbpf_log();
   const int type = libbpf_find_vmlinux_btf_id("task_file", BPF_TRACE_ITER);
   if (type <= 0) return false;
-  // The program: if (ctx->file) bpf_sock_from_file(ctx->file); return 0. The objects for old kernels do not call that
-  // function, so it is left out for them.
+  // The program: if (ctx->file) bpf_sock_from_file(ctx->file); return 0. The objects for old kernels do not call
+  // bpf_sock_from_file, so the call is left out for them.
   constexpr std::int16_t kFile = 24;  // in struct bpf_iter__task_file
   const bpf_insn program[] = {
       {.code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_1, .off = kFile, .imm = 0},

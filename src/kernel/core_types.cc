@@ -174,8 +174,8 @@ std::set<std::uint32_t> roots(const btf_ext* ext) {
   return out;
 }
 
-// Copies the kernel types that CO-RE will look up. Returns null if one of them cannot be copied or is not in vmlinux;
-// in the latter case a module may define it, and libbpf can find it there.
+// Copies the kernel types that CO-RE will look up. Returns null if one of them cannot be copied, or is not in vmlinux.
+// A type that is not in vmlinux may be defined by a module, where libbpf can find it.
 Btf chosen(const btf* kernel, const btf* object, const std::set<std::uint32_t>& wanted) {
   Btf few(btf__new_empty());
   if (!few) return {};

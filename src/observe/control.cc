@@ -33,7 +33,7 @@
 #include "trace/dump.h"
 
 // The protocol: the client sends "rose 2 dump" and a newline. The response is a line, either "rose 2 error KIND
-// MESSAGE<tab>HINT" or "rose 2 ok". After the latter, pieces of the dump follow, each a little-endian u32 length and
+// MESSAGE<tab>HINT" or "rose 2 ok". After "rose 2 ok", pieces of the dump follow, each a little-endian u32 length and
 // that many bytes, then a length of 0 and a line that describes the content. If the response ends earlier, the dump is
 // incomplete. The response to "rose 2 recordings" is described in hand_over.cc.
 namespace rose::observe {

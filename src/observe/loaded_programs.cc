@@ -52,7 +52,7 @@ bool empty_table(const bpf_map* map) {
   return errno == ENOENT;
 }
 
-// Values of cgroup storage cannot be deleted, so they are zeroed. The kernel deletes those of removed cgroups.
+// Values of cgroup storage cannot be deleted, so they are zeroed. The kernel deletes the values of removed cgroups.
 bool zero_cgroup_values(const bpf_map* map) {
   const int fd = bpf_map__fd(map);
   std::vector<std::byte> key(bpf_map__key_size(map));

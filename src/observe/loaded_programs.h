@@ -29,7 +29,8 @@ class ProgramsCloser {
   std::shared_ptr<KeptPrograms> kept_;  // nullptr: the programs are destroyed
   std::string key_;
 };
-// When this is destroyed, nothing may be attached to the programs, and none of their maps may be mapped.
+// When an object of this type is destroyed, nothing may be attached to the programs, and none of their maps may be
+// mapped.
 using Programs = std::unique_ptr<rose_tracer, ProgramsCloser>;
 
 // Shared by the tracers of a command; thread-safe. Keeps no more programs than were in use at the same time.

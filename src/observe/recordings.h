@@ -1,6 +1,6 @@
 // Recordings that targets make with librose-rr (rr): finds them before privileges are dropped and copies them to a
-// folder next to a dump. A recording may be copied while its process writes it; those of killed processes remain and
-// are copied as well.
+// folder next to a dump. A recording may be copied while its process writes it. Recordings of killed processes remain,
+// and are copied, too.
 #pragma once
 
 #include <sys/types.h>
@@ -45,7 +45,8 @@ class RecordingSources {
  public:
   // `most`: limit in bytes for the recordings of one dump; 0: none are copied.
   explicit RecordingSources(std::uint64_t most = kRecordingBytes) : most_(most) {}
-  // Whenever recordings are opened, includes those of the targets' processes that were started with ROSE_RR=record:...
+  // Whenever recordings are opened, includes the recordings of those target processes that were started with
+  // ROSE_RR=record:...
   void follow(const std::vector<Target>& targets);
   // Adds the recordings in a folder, whatever process makes them. The folder may be created later. `pattern` "": any
   // name. Returns ErrorKind::usage if the path is not a folder.

@@ -20,7 +20,8 @@ namespace {
 
 // If a program has at most this many functions, it probably only calls libraries.
 constexpr std::size_t kLauncherOnly = 20;
-// limit of library functions that are added in this case: enough for the system itself without its serialisation code
+// limit of library functions that are added for such a program: enough for the system itself without its serialisation
+// code
 constexpr std::size_t kEnoughOfOthers = 500;
 
 bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> with) {
@@ -96,7 +97,7 @@ Result<std::vector<symbols::Function>> own_functions(const std::string& binary) 
   return all;
 }
 
-// If the command of a node is java, these methods are watched by default: those of the application.
+// If the command of a node is java, returns the application's methods, which are watched by default.
 std::vector<std::string> methods_by_command(const config::Node& node, const std::filesystem::path& config_dir) {
   std::vector<std::string> command = node.command;
   for (std::string& word : command) word = replaced(std::move(word), "${config_dir}", config_dir.string());

@@ -109,9 +109,9 @@ class DiskWatch {
 // failed because the disk had no room, or because the quota of the node's user was used up. Returns a doubt, as
 // DiskWatch::seen() does.
 //
-// Only calls that write or create something count, by paths on the file system of `run_dir`: other calls fail with
-// ENOSPC for other reasons (inotify_add_watch; fallocate for a size that was never there). Nodes to which a fault of
-// `schedule` gives such an error or a full disk do not count. Neither do containers, whose paths are not those here.
+// Only calls that write or create something on the file system of `run_dir` count. Other calls fail with ENOSPC for
+// other reasons (inotify_add_watch; fallocate for a size that was never there). Nodes to which a fault of `schedule`
+// gives such an error or a full disk do not count. Neither do containers, whose paths are not those here.
 [[nodiscard]] std::string call_on_full_disk(const trace::Trace& trace, const config::Config& config,
                                             const schedule::Schedule& schedule, const std::filesystem::path& run_dir);
 

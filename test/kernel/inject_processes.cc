@@ -204,7 +204,7 @@ kind = "pause"
 node = "n2"
 duration = "1h"
 )");
-  // Put all threads on one processor, on which this one is preferred whenever it is ready to run.
+  // Put all threads on one processor, on which the scheduler prefers this thread whenever it is ready to run.
   cpu_set_t one;
   cpu_set_t before;
   CPU_ZERO(&one);

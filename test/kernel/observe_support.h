@@ -171,7 +171,7 @@ inline Target target(const std::string& node, const TestCgroup& cgroup) {
   return out;
 }
 
-// A target whose given functions, which are those of trace_victim, are watched.
+// A target in which these functions of trace_victim are watched.
 inline Target watched(const std::string& node, const TestCgroup& cgroup, std::vector<std::string> functions) {
   Target out = target(node, cgroup);
   out.binaries = {ROSE_PROGRAMS_DIR "/trace_victim"};
