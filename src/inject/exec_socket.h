@@ -18,7 +18,7 @@
 
 namespace rose::inject {
 
-// The run's side.
+// The run's end of the socket, which admits commands of `rose exec`.
 class ExecSocket {
  public:
   struct Host {

@@ -155,7 +155,7 @@ Result<void> name_record(const RecordingFacts& recording, Divergence& divergence
 // A recording of which only the header was read.
 struct Candidate {
   fs::path path;
-  std::string node;    // the node as the process knew itself; otherwise, the name of the recording's folder
+  std::string node;    // the node that the recording names; if it names none, the same as `folder`
   std::string folder;  // the name of the recording's folder; "" if it has no folder of its own
   std::int64_t began_ns = 0;
 };

@@ -76,7 +76,7 @@ Result<std::vector<Found>> search(const fs::path& root, const CaseQuery& query) 
 }
 
 // The first configuration on the way from the schedule's folder up to the folder that the user named, because each test
-// may have its own configuration. If there is none, the one in the working directory.
+// may have its own configuration. If there is none, returns the configuration in the working directory.
 Result<fs::path> config_of(const Found& found, const std::string& config) {
   if (found.root.empty() || config.find('/') != std::string::npos) return fs::path(config);
   const fs::path& top = found.root;

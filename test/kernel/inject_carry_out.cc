@@ -45,7 +45,7 @@ times = "forever"
   rig.touch("made");
   rig.begin();
   REQUIRE(eventually([&] { return rig.lines("openr ../fifo = 0") == 8; }));
-  // All threads poll, and one of them receives the byte. Repeat this until another one is waiting in its read.
+  // All threads poll, and one of them receives the byte. Repeat this until another thread is waiting in its read.
   const auto caught = [&] {
     std::error_code error;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", error)) {

@@ -1,5 +1,5 @@
 // Every kind of condition with every kind of fault. The fault must occur exactly when the condition is met, neither
-// earlier nor later. Also roles.
+// earlier nor later. Roles are tested, too.
 #include <csignal>
 
 #include "inject/plan.h"
