@@ -1,5 +1,6 @@
 // After repeated Ctrl-C, every wait of rose ends, whatever hangs.
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,28 +16,30 @@ using namespace rose;
 namespace {
 
 // Runs `does` in a child process, because a cancellation cannot be undone, and reads what the child prints on stderr.
-class ValueQueries {
+// The child ends with this process, so that it does not outlive a test that is killed.
+class Child {
  public:
-  explicit ValueQueries(const std::function<int()>& does) {
+  explicit Child(const std::function<int()>& does) {
     auto pipe = make_pipe();
     REQUIRE(pipe);
     pid_ = ::fork();
     REQUIRE(pid_ >= 0);
     if (pid_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       ::dup2(pipe->write.get(), STDERR_FILENO);
       ::_exit(cancel::install() ? does() : 99);
     }
     stderr_ = std::move(pipe->read);
   }
-  ValueQueries(const ValueQueries&) = delete;
-  ValueQueries& operator=(const ValueQueries&) = delete;
-  ~ValueQueries() {
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  ~Child() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
   }
 
-  void ask(int signal) const { ::kill(pid_, signal); }
+  void send(int signal) const { ::kill(pid_, signal); }
   // Reads until the child has printed `word`.
   bool prints(const std::string& word) {
     while (text_.find(word) == std::string::npos) {
@@ -71,7 +74,7 @@ void until(const std::function<bool()>& condition) {
 }  // namespace
 
 TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the one after it", "[cancel]") {
-  ValueQueries rose([] {
+  Child rose([] {
     print("ready\n");
     until(cancel::requested);
     print("cleaning up\n");
@@ -79,21 +82,21 @@ TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the o
     return 98;
   });
   REQUIRE(rose.prints("ready\n"));
-  rose.ask(SIGINT);
+  rose.send(SIGINT);
   REQUIRE(rose.prints("cleaning up\n"));
   // Only a repeated Ctrl-C counts as impatience, not SIGHUP or SIGTERM.
-  rose.ask(SIGHUP);
-  rose.ask(SIGTERM);
-  rose.ask(SIGTERM);
-  rose.ask(SIGINT);
+  rose.send(SIGHUP);
+  rose.send(SIGTERM);
+  rose.send(SIGTERM);
+  rose.send(SIGINT);
   REQUIRE(rose.prints("still cleaning up"));
-  rose.ask(SIGINT);
+  rose.send(SIGINT);
   CHECK(rose.end() == 4);
   CHECK(rose.text().find("'rose heal' undoes what is left") != std::string::npos);
 }
 
 TEST_CASE("each further Ctrl-C ends only the current wait of the cleanup", "[cancel]") {
-  ValueQueries rose([] {
+  Child rose([] {
     {
       const cancel::Patience from_before;
       print("ready\n");
@@ -112,11 +115,11 @@ TEST_CASE("each further Ctrl-C ends only the current wait of the cleanup", "[can
     return 0;
   });
   REQUIRE(rose.prints("ready\n"));
-  rose.ask(SIGINT);
+  rose.send(SIGINT);
   REQUIRE(rose.prints("first\n"));
-  rose.ask(SIGINT);
+  rose.send(SIGINT);
   REQUIRE(rose.prints("second\n"));
-  rose.ask(SIGINT);
+  rose.send(SIGINT);
   CHECK(rose.end() == 0);
   CHECK(rose.text() == "ready\nfirst\nsecond\n");
 }
