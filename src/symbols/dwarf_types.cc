@@ -7,6 +7,7 @@
 namespace rose::symbols {
 namespace {
 
+constexpr std::uint8_t kFirstResult = 0, kSecondResult = 1;  // rax and rdx, by their DWARF numbers
 constexpr int kMostQualifiers = 32;
 constexpr std::size_t kMostMembersSeen = 4096;
 constexpr int kDeepestMember = 6;  // deepest nesting of anonymous members and base classes
@@ -322,6 +323,57 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
   return out;
 }
 
+// The number of words of a Go type, as in go_words().
+std::optional<std::size_t> go_words_of(Dwarf_Die type, int depth) {
+  const int tag = dwarf_tag(&type);
+  if (depth > kDeepestMember) return std::nullopt;
+  if (is_pointer(tag) || tag == DW_TAG_subroutine_type) return 1;
+  if (tag == DW_TAG_base_type) return number(&type, DW_AT_encoding) == DW_ATE_float || size_of(&type) > 8 ? 0 : 1;
+  if (!is_structure(tag)) return std::nullopt;
+  std::size_t words = 0;
+  for (Member& member : members_of(&type)) {
+    auto inner = type_of(&member.die);
+    const auto more = inner ? go_words_of(*inner, depth + 1) : std::nullopt;
+    if (!more) return std::nullopt;
+    words += *more;
+  }
+  return words;
+}
+
+// How to tell the variants of an enum of Rust, whose names are those of the variants.
+struct Variants {
+  Reading reading;
+  std::uint64_t offset = 0, size = 0;  // of the number that tells them
+};
+
+std::optional<Variants> variants_of(Dwarf_Die* type) {
+  Dwarf_Die part, teller, variant;
+  if (dwarf_child(type, &part) != 0) return std::nullopt;
+  while (dwarf_tag(&part) != DW_TAG_variant_part)
+    if (dwarf_siblingof(&part, &part) != 0) return std::nullopt;
+  Dwarf_Attribute attribute;
+  if (dwarf_attr(&part, DW_AT_discr, &attribute) == nullptr || dwarf_formref_die(&attribute, &teller) == nullptr ||
+      dwarf_child(&part, &variant) != 0)
+    return std::nullopt;
+  auto telling = type_of(&teller);
+  if (!telling) return std::nullopt;
+  Variants out{
+      .reading = {}, .offset = number(&teller, DW_AT_data_member_location).value_or(0), .size = size_of(&*telling)};
+  if (out.size != 1 && out.size != 2 && out.size != 4 && out.size != 8) return std::nullopt;
+  auto names = std::make_shared<std::map<std::int64_t, std::string>>();
+  do {
+    Dwarf_Die member;
+    if (dwarf_tag(&variant) != DW_TAG_variant || dwarf_child(&variant, &member) != 0) continue;
+    const std::string name = name_of_die(&member);
+    Dwarf_Word bits = 0;
+    if (dwarf_attr(&variant, DW_AT_discr_value, &attribute) == nullptr) out.reading.form.otherwise = name;
+    else if (dwarf_formudata(&attribute, &bits) == 0) names->emplace(static_cast<std::int64_t>(bits), name);
+  } while (names->size() < kMostNames && dwarf_siblingof(&variant, &variant) == 0);
+  out.reading.form.kind = Form::Kind::enumeration;
+  out.reading.form.names = std::move(names);
+  return out;
+}
+
 }  // namespace
 
 std::optional<Dwarf_Die> type_of(Dwarf_Die* die) {
@@ -394,22 +446,55 @@ std::vector<std::string> simple_members(Dwarf_Die* typed) {
 }
 
 Stand returned_stand(Dwarf_Die* type, bool rust) {
-  constexpr std::uint8_t kRax = 0, kRdx = 1;
   const int tag = dwarf_tag(type);
   if (tag == DW_TAG_base_type && number(type, DW_AT_encoding) == DW_ATE_float)
     return Stand::nowhere("location not supported: in a floating-point register");
   if (!is_structure(tag))
-    return size_of(type) > 8 ? Stand::nowhere("location not supported: in two registers") : Stand::in_register(kRax);
+    return size_of(type) > 8 ? Stand::nowhere("location not supported: in two registers")
+                             : Stand::in_register(kFirstResult);
   const auto convention = number(type, DW_AT_calling_convention);
   const std::uint64_t size = size_of(type);
-  if (convention == DW_CC_pass_by_reference || size > 16) return Stand::at({kRax, {0}});
+  // Unlike C++, Rust does not return the address of the memory that it was given for the result.
+  if (rust && size > 16) return Stand::nowhere("location not supported: in memory whose address is not returned");
+  if (convention == DW_CC_pass_by_reference || size > 16) return Stand::at({kFirstResult, {0}});
   if (rust) return Stand::nowhere(fmt::format("location not supported: how Rust returns '{}'", name_of_die(type)));
   if (size == 0 || has_reals(type)) return Stand::nowhere("location not supported: in floating-point registers");
-  if (size <= 8) return Stand::in_register(kRax);
+  if (size <= 8) return Stand::in_register(kFirstResult);
   Stand both;
   both.how = Stand::How::pieces;
-  both.pieces = {{Stand::in_register(kRax), 8}, {Stand::in_register(kRdx), size - 8}};
+  both.pieces = {{Stand::in_register(kFirstResult), 8}, {Stand::in_register(kSecondResult), size - 8}};
   return both;
+}
+
+bool is_go_error(Dwarf_Die* typed) {
+  auto type = type_of(typed);
+  return type && type_name(typed) == "error" && is_structure(dwarf_tag(&*type));
+}
+
+std::optional<std::size_t> go_words(Dwarf_Die* typed) {
+  auto type = type_of(typed);
+  return type ? go_words_of(*type, 0) : std::nullopt;
+}
+
+std::optional<Reading> returned_variant(Dwarf_Die* function) {
+  auto type = type_of(function);
+  if (!type || dwarf_tag(&*type) != DW_TAG_structure_type) return std::nullopt;
+  std::optional<Variants> variants = variants_of(&*type);
+  if (!variants) return std::nullopt;
+  Reading out = std::move(variants->reading);
+  out.form.type = type_name(function);
+  Stand stand = returned_stand(&*type, true);
+  // Rust returns at most 16 bytes in two registers: two scalars, or bytes in the order of memory. At the offsets 0 and
+  // 8, both are the same.
+  if (const std::uint64_t size = size_of(&*type); size > 0 && size <= 16) {
+    stand = Stand{.how = Stand::How::pieces, .chain = {}, .pieces = {}, .refused = {}};
+    stand.pieces.push_back({Stand::in_register(kFirstResult), std::min<std::uint64_t>(size, 8)});
+    if (size > 8) stand.pieces.push_back({Stand::in_register(kSecondResult), size - 8});
+    if (variants->offset != 0 && variants->offset != 8)
+      stand = Stand::nowhere(fmt::format("location not supported: how Rust returns '{}'", name_of_die(&*type)));
+  }
+  put_bits(part_of(stand, variants->offset, variants->size), variants->size, out);
+  return out;
 }
 
 Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::string>& members, bool contents,

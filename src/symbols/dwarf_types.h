@@ -26,6 +26,11 @@ namespace rose::symbols {
 // which it follows the argument's name: "" for the argument itself, "->term" for a member. Empty if there are none.
 [[nodiscard]] std::vector<std::string> simple_members(Dwarf_Die* typed);
 
+// True if a Go variable has the type `error`.
+[[nodiscard]] bool is_go_error(Dwarf_Die* typed);
+// How many integer registers a Go value takes. Nothing if it contains an array, because it is then on the stack.
+[[nodiscard]] std::optional<std::size_t> go_words(Dwarf_Die* typed);
+
 struct Reading {
   Fetch fetch;
   Form form;
@@ -35,5 +40,9 @@ struct Reading {
 // if a member does not exist, or if the result is a structure, so that the query must name a member of it.
 [[nodiscard]] Result<Reading> read_down(Dwarf_Die* typed, Stand stand, const std::vector<std::string>& members,
                                         bool contents, const std::string& name);
+
+// Which variant of an enum a Rust function returns (on x86-64): Ok or Err, Some or None. Nothing if the function
+// returns no enum with data.
+[[nodiscard]] std::optional<Reading> returned_variant(Dwarf_Die* function);
 
 }  // namespace rose::symbols

@@ -24,6 +24,7 @@ namespace {
 constexpr int kMostDieDepth = 48;                // deepest nesting of scopes that contain functions
 constexpr std::uint64_t kMostDies = 50'000'000;  // most DIEs that are visited in a file
 constexpr std::size_t kMostNameBytes = 65536;
+constexpr std::size_t kMostErrorTypes = 4096;
 constexpr std::size_t kMostSlots = 4'000'000;
 // most bytes that are read at once, which is more than any function has
 constexpr std::uint64_t kMostCodeBytes = std::uint64_t{1} << 20;
@@ -408,6 +409,32 @@ std::optional<std::uint64_t> ElfFile::file_offset(std::uint64_t address) const {
     }
   }
   return std::nullopt;
+}
+
+std::map<std::int64_t, std::string> ElfFile::go_error_types() const {
+  std::map<std::int64_t, std::string> out;
+  Elf_Scn* section = nullptr;
+  while (is_go() && (section = elf_nextscn(elf_.get(), section)) != nullptr) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_SYMTAB || header.sh_entsize == 0) continue;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    if (data == nullptr || data->d_buf == nullptr) continue;
+    const std::size_t count = std::min<std::size_t>(data->d_size / sizeof(Elf64_Sym), INT32_MAX);
+    for (std::size_t i = 0; i < count && out.size() < kMostErrorTypes; ++i) {
+      GElf_Sym symbol;
+      if (gelf_getsym(data, static_cast<int>(i), &symbol) == nullptr) break;
+      const char* text = elf_strptr(elf_.get(), header.sh_link, symbol.st_name);
+      if (text == nullptr || symbol.st_value == 0) continue;
+      std::string_view name(text, ::strnlen(text, kMostNameBytes + 1));
+      constexpr std::string_view kNew = "go:itab.", kOld = "go.itab.", kOf = ",error";  // before Go 1.20: kOld
+      if ((!name.starts_with(kNew) && !name.starts_with(kOld)) || !name.ends_with(kOf) || name.size() > kMostNameBytes)
+        continue;
+      name.remove_prefix(kNew.size());
+      name.remove_suffix(kOf.size());
+      out.emplace(static_cast<std::int64_t>(symbol.st_value), name);
+    }
+  }
+  return out;
 }
 
 void ElfFile::add_symbols(Elf* elf, std::vector<RawSymbol>& symbols) const {

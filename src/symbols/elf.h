@@ -56,6 +56,10 @@ class ElfFile {
   // The slots through which code makes indirect calls (.got and similar), by address.
   [[nodiscard]] std::map<std::uint64_t, Slot> slots() const;
 
+  // The types that implement Go's interface `error` ("*fs.PathError"), by the address that the first word of such an
+  // interface contains. Empty in other programs, and in stripped ones.
+  [[nodiscard]] std::map<std::int64_t, std::string> go_error_types() const;
+
   // The bytes of code at an address. If the file ends earlier, returns fewer than `size` bytes.
   [[nodiscard]] std::vector<std::uint8_t> code(std::uint64_t address, std::uint64_t size) const;
 

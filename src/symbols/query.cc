@@ -8,7 +8,7 @@
 namespace rose::symbols {
 namespace {
 
-constexpr std::string_view kCalls = ":calls", kCallers = ":callers";
+constexpr std::string_view kCalls = ":calls", kCallers = ":callers", kReturn = ":return";
 
 bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '$' ||
@@ -43,14 +43,17 @@ class Parser {
     if (const std::size_t at = returned(text); at != std::string_view::npos) {
       query_.kind = Query::Kind::result;
       ROSE_CHECK(function(text.substr(0, at)));
-      ROSE_CHECK(members(text.substr(at + 7)));
+      ROSE_CHECK(members(text.substr(at + kReturn.size())));
       return std::move(query_);
     }
     for (const auto& [word, kind] :
          {std::pair{kCalls, Query::Kind::calls}, std::pair{kCallers, Query::Kind::callers}}) {
       if (!text.ends_with(word) || text.size() == word.size() || text[text.size() - word.size() - 1] == ':') continue;
       query_.kind = kind;
-      ROSE_CHECK(function(text.substr(0, text.size() - word.size())));
+      std::string_view name = text.substr(0, text.size() - word.size());
+      if (kind == Query::Kind::callers && name.ends_with(kReturn) && name.size() > kReturn.size())
+        name.remove_suffix(kReturn.size()), query_.at_return = true;
+      ROSE_CHECK(function(name));
       return std::move(query_);
     }
     if (text.back() == ')') return argument(text);
@@ -65,10 +68,9 @@ class Parser {
 
   // The position of ":return", which is at the end or before members; npos if there is none.
   static std::size_t returned(std::string_view text) {
-    constexpr std::string_view kWord = ":return";
-    const std::size_t at = text.rfind(kWord);
+    const std::size_t at = text.rfind(kReturn);
     if (at == std::string_view::npos || at == 0 || text[at - 1] == ':') return std::string_view::npos;
-    const std::string_view rest = text.substr(at + kWord.size());
+    const std::string_view rest = text.substr(at + kReturn.size());
     return rest.empty() || rest.front() == '.' || rest.starts_with("->") ? at : std::string_view::npos;
   }
 

@@ -15,7 +15,7 @@ struct Query {
     argument,  // f(arg1), f(name): on entry to the function
     result,    // f:return
     calls,     // f:calls: the calls that the function makes
-    callers,   // f:callers: the callers of the function, and where the calls are
+    callers,   // f:callers: the callers of the function, and where the calls are; f:return:callers: to which it returns
     variable,  // file.c:123:name: the value before the line is executed
   };
   // Members may be written as `.member` or `->member`. Both forms follow pointers.
@@ -27,6 +27,7 @@ struct Query {
   std::string name;                  // name of the argument or variable
   int number = 0;                    // 3 for "arg3", unless a parameter has exactly this name; 0: no number
   std::vector<std::string> members;  // members to follow
+  bool at_return = false;            // for callers: those to which the function returns, when it returns
   // For callers: include the callers of the callers, if frame pointers lead to them.
   bool outer = false;
   // For callers of inlined copies: include only the copies that list_inlined() returns, because only the entries of

@@ -25,6 +25,7 @@ constexpr std::size_t kMostInlinedCopies = 32;
 constexpr std::size_t kMostCalls = 32;  // most calls of one function that are listed
 constexpr std::uint64_t kCreatorReaderBytes = 64;
 constexpr std::size_t kMostOuter = 4;        // most levels of callers that are listed
+constexpr const char* kGoError = "error";    // the member by which a query names the last result, and the type of it
 constexpr std::size_t kMostAskedOfOne = 12;  // most arguments and members of one function that are recorded
 
 }  // namespace
@@ -49,6 +50,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     for (const Function& function : functions) {
       if (query.kind == Query::Kind::argument) ROSE_CHECK(argument(query, function, answer));
       else if (query.kind == Query::Kind::calls) ROSE_CHECK(calls(function, answer));
+      else if (query.kind == Query::Kind::callers && query.at_return) ROSE_CHECK(receivers(function, answer));
       else if (query.kind == Query::Kind::callers) callers(query, function, answer);
       else ROSE_CHECK(result(query, function, answer));
     }
@@ -57,7 +59,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       if (copies.size() == kMostInlinedCopies)
         answer.remarks.push_back(fmt::format("'{}' was inlined in more than {} places: only those are recorded",
                                              query.function, kMostInlinedCopies));
-    } else if (query.kind == Query::Kind::callers) {
+    } else if (query.kind == Query::Kind::callers && !query.at_return) {
       for (FunctionDie& copy : copies)
         if (!query.of_watched || is_watched(copy.entry)) callers_of_copy(copy, answer);
     } else if (!copies.empty()) {
@@ -87,11 +89,22 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
         for (const std::string& member : simple_members(&typed))
           out.push_back(fmt::format("{}({}{})", name, one.name, member));
       }
-      if (own && type_of(&die->die)) out.push_back(name + ":return");
+      if (own && DebugInfo::language(die->die) == DW_LANG_Go) {
+        std::vector<Parameter> results = DebugInfo::results(*die);
+        if (results.empty()) {
+        } else if (const std::vector<std::string> simple = simple_members(&results.front().die);
+                   !simple.empty() && simple.front().empty()) {
+          out.push_back(name + ":return");
+        }
+        if (!results.empty() && is_go_error(&results.back().die)) out.push_back(name + ":return.error");
+      } else if (own && type_of(&die->die)) {
+        out.push_back(name + ":return");
+      }
     } else if (own) {
       for (int n = 1; n <= 4; ++n) out.push_back(fmt::format("{}(arg{})", name, n));
       out.push_back(name + ":return");
     }
+    if (!out.empty() && out.back().find(":return", name.size()) == name.size()) out.push_back(name + ":return:callers");
     if (own) out.push_back(name + ":calls");
     if (own || !copies.empty()) out.push_back(name + ":callers");
     return out;
@@ -203,6 +216,25 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       site.form.kind = Form::Kind::outer;
       answer.sites.push_back(site);
     }
+  }
+
+  // The callers to which the function returns. At a return instruction, the return address is where it was at the
+  // entry.
+  Result<void> receivers(const Function& function, Answer& answer) const {
+    Site site;
+    site.function = function.name;
+    site.fetch.kind = Fetch::Kind::code;
+    site.fetch.at = {machine().caller, {0}};
+    site.form.kind = Form::Kind::code;
+    site.form.code = shared_from_this();
+    ROSE_TRY(const Exits exits, code_.exits(function.address));
+    for (const std::uint64_t offset : exits.returns) {
+      site.offset = offset;
+      site.form.origin = function.address + (offset - function.offset);
+      answer.sites.push_back(site);
+    }
+    tell_exits(function, exits, answer);
+    return {};
   }
 
   bool is_watched(std::uint64_t entry) const {
@@ -417,6 +449,28 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     else answer.remarks.push_back(words);
   }
 
+  // The type of the last result of a Go function, an `error`, or nil. Go assigns registers to the results in order, and
+  // puts a result that does not fit in those that are left on the stack (Go's internal ABI specification).
+  [[nodiscard]] Reading go_error(std::vector<Parameter>& results) const {
+    const std::span<const std::uint8_t> registers = machine().go_arguments;
+    std::size_t used = 0;
+    for (std::size_t i = 0; i + 1 < results.size(); ++i)
+      if (const auto words = go_words(&results[i].die); words && used + *words <= registers.size()) used += *words;
+    Reading out;
+    if (used + 2 > registers.size()) {
+      out.refused = "location not supported: an error on the stack";
+      return out;
+    }
+    out.fetch.at.base = registers[used];
+    out.form.kind = Form::Kind::enumeration;
+    auto names = std::make_shared<std::map<std::int64_t, std::string>>(file_.go_error_types());
+    names->insert_or_assign(0, std::string(kNoError));
+    out.form.names = std::move(names);
+    out.form.otherwise = kAnError;
+    out.form.type = kGoError;
+    return out;
+  }
+
   Result<Reading> returned(const Query& query, FunctionDie& function) const {
     const int language = DebugInfo::language(function.die);
     if (language == DW_LANG_Go) {
@@ -424,7 +478,10 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       Reading nothing;
       nothing.refused = "nothing";
       if (results.empty()) return nothing;
-      // Read the first result. It is one word, or it consists of the words of a string, a slice or an interface.
+      if (query.members == std::vector<std::string>{kGoError} && is_go_error(&results.back().die))
+        return go_error(results);
+      // Otherwise, read the first result. It is one word, or it consists of the words of a string, a slice or an
+      // interface.
       Stand words;
       words.how = Stand::How::pieces;
       for (const std::uint8_t number : machine().go_arguments.first(3))
@@ -440,6 +497,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       nothing.refused = "it returns nothing";
       return nothing;
     }
+    if (language == DW_LANG_Rust && query.members.empty() && !query.contents && machine().elf == EM_X86_64)
+      if (std::optional<Reading> variant = returned_variant(&function.die)) return *std::move(variant);
     return read_down(&function.die, returned_stand(&*type, language == DW_LANG_Rust), query.members, query.contents,
                      "return");
   }
@@ -559,6 +618,7 @@ FormattedValue format_value(const Form& form, std::uint64_t bits, std::string_vi
           if (const auto name = form.names->find(key); name != form.names->end())
             return number(name->second, static_cast<double>(key));
       }
+      if (!form.otherwise.empty()) return number(form.otherwise, 1);
       return number(fmt::format("{}", with_sign), static_cast<double>(with_sign));
     case Form::Kind::code:
     case Form::Kind::creator:

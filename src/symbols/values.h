@@ -32,6 +32,10 @@ inline constexpr std::string_view kFurtherOut = "further out: ";
 // The name of the function that is the caller of each goroutine's function.
 inline constexpr std::string_view kGoroutineBegins = "runtime.goexit";
 
+// Values of "f:return.error", that is, of the last result of a Go function whose type is `error`. The other values are
+// the types of errors ("*fs.PathError"); kAnError stands for types whose names the file does not contain.
+inline constexpr std::string_view kNoError = "nil", kAnError = "an error";
+
 inline constexpr std::uint8_t kNoRegister = 0xff;
 inline constexpr std::size_t kMostReads = 7;  // most pointers that are followed on the way to a value
 
@@ -76,6 +80,7 @@ struct Form {
   std::uint8_t size = 8;                                             // number of significant bytes
   std::uint8_t shift = 0;                                            // number of bits before them, which are skipped
   std::shared_ptr<const std::map<std::int64_t, std::string>> names;  // for an enumeration: the names of its values
+  std::string otherwise;                  // for an enumeration: the name of all other values; "": they have none
   std::shared_ptr<const CodeNames> code;  // for code and creator: names the calls that return to an address
   std::uint64_t origin = 0;               // for code and creator: the address at which the value is read
   std::string type;                       // "unsigned int"; "" if unknown

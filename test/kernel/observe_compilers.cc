@@ -88,17 +88,22 @@ std::map<std::string, std::uint64_t> watch(const TestCgroup& cgroup, const fs::p
   return watch(std::move(node), cgroup, program.empty() ? binary : program);
 }
 
-// The callers of a function, in the order of its calls. Each is read at one location. If the caller is the start of a
-// goroutine, the function that started the goroutine follows it.
-std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& program, const std::string& function) {
+// The answers to a query, in the order of time.
+std::vector<std::string> values(const TestCgroup& cgroup, const fs::path& program, const std::string& query) {
   auto file = symbols::ValueFile::open(program);
   REQUIRE(file);
-  const auto answer = file->answer(*symbols::parse_query(function + ":callers"));
+  const auto answer = file->answer(*symbols::parse_query(query));
   REQUIRE(answer);
-  ValuePlace place{program, answer->sites.at(0).offset, {}};
-  for (const symbols::Site& site : answer->sites) place.fetches.push_back(site.fetch);
+  INFO(answer->refused);
+  REQUIRE(!answer->sites.empty());
   TracerOptions options;
-  options.values = {place};
+  std::vector<std::vector<symbols::Form>> forms;  // by place
+  for (const symbols::Site& site : answer->sites) {
+    if (options.values.empty() || options.values.back().offset != site.offset)
+      options.values.push_back({program, site.offset, {}}), forms.emplace_back();
+    options.values.back().fetches.push_back(site.fetch);
+    forms.back().push_back(site.form);
+  }
   options.values_share = 1;
   Target node;
   node.node = "n1";
@@ -107,8 +112,14 @@ std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& progr
   (void)run_in(cgroup, program);
   std::vector<std::string> out;
   for (const SeenValue& value : tracer->take_values().values)
-    out.push_back(symbols::format_value(answer->sites.at(value.fetch).form, value.bits, value.text).text);
+    out.push_back(symbols::format_value(forms.at(value.place).at(value.fetch), value.bits, value.text).text);
   return out;
+}
+
+// The callers of a function, in the order of its calls. Each is read at one location. If a goroutine begins there, what
+// started the goroutine follows the caller.
+std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& program, const std::string& function) {
+  return values(cgroup, program, function + ":callers");
 }
 
 using Seen = std::map<std::string, std::uint64_t>;
@@ -239,6 +250,102 @@ fn main() {
           Seen{{"victim::Engine::often", 3}, {"victim::Engine::rare", 1}});
     CHECK(watch(made.cgroup, made.at(way), {}, {}, {"victim.rs"}).at("victim::Engine::rare") == 1);
   }
+}
+
+TEST_CASE("what Rust functions return is named by its variant") {
+  need("rustc");
+  const Sources made;
+  write(made.at("victim.rs"), R"(
+use std::hint::black_box;
+use std::io::{Error, ErrorKind};
+#[inline(never)] fn packed(n: u64) -> Result<(), Error> {
+  if black_box(n) == 1 { Err(ErrorKind::Other.into()) } else { Ok(()) }
+}
+#[inline(never)] fn text(n: u64) -> Result<String, Error> {
+  if black_box(n) == 1 { Err(ErrorKind::Other.into()) } else { Ok(n.to_string()) }
+}
+#[inline(never)] fn pair(n: u64) -> Option<u64> { if black_box(n) == 1 { None } else { Some(n) } }
+#[inline(never)] fn small(n: u64) -> Result<u8, u8> { if black_box(n) == 1 { Err(9) } else { Ok(7) } }
+fn main() {
+  for n in 0..3 {
+    black_box((packed(n).is_ok(), text(n).is_ok(), pair(n).is_none(), small(n).is_ok()));
+  }
+}
+)");
+  build({"rustc", "-O", "-g", made.at("victim.rs"), "-o", made.at("victim")});
+  using Texts = std::vector<std::string>;
+  const auto of = [&](const char* query) { return values(made.cgroup, made.at("victim"), query); };
+  CHECK(of("victim::packed:return") == Texts{"Ok", "Err", "Ok"});
+  CHECK(of("victim::pair:return") == Texts{"Some", "None", "Some"});
+  CHECK(of("victim::small:return") == Texts{"Ok", "Err", "Ok"});
+  auto file = symbols::ValueFile::open(made.at("victim"));
+  REQUIRE(file);
+  const auto large = file->answer(*symbols::parse_query("victim::text:return"));
+  REQUIRE(large);
+  CHECK(large->refused.find("in memory whose address is not returned") != std::string::npos);
+}
+
+TEST_CASE("the errors that Go functions return are told from nil, and to whom they return") {
+  need("go");
+  const Sources made;
+  fs::create_directory(made.at("go"));
+  write(made.at("go/go.mod"), "module victim\n\ngo 1.19\n");
+  write(made.at("go/main.go"), R"(package main
+
+import "errors"
+
+type place struct {
+	name string
+	at   int64
+}
+
+//go:noinline
+func only(n int) error {
+	if n == 1 {
+		return errors.New("one")
+	}
+	return nil
+}
+
+//go:noinline
+func last(n int) (place, []byte, float64, error) { return place{"x", 1}, nil, 0.5, only(n) }
+
+//go:noinline
+func many(n int) (place, place, []byte, error) { return place{}, place{}, nil, only(n) }
+
+//go:noinline
+func number(n int) int { return n }
+
+//go:noinline
+func save(n int) { last(n); many(n); number(n) }
+
+func main() {
+	for n := 0; n < 3; n++ {
+		save(n)
+	}
+}
+)");
+  Command command = go_build(made);
+  command.insert(command.end(), {"-o", made.at("victim"), "."});
+  build(command);
+  using Texts = std::vector<std::string>;
+  const auto of = [&](const char* query) { return values(made.cgroup, made.at("victim"), query); };
+  const std::string kText = "*errors.errorString";
+  CHECK(of("main.only:return.error") == Texts{"nil", "nil", kText, kText, "nil", "nil"});
+  CHECK(of("main.last:return.error") == Texts{"nil", kText, "nil"});
+  CHECK(of("main.number:return") == Texts{"0", "1", "2"});
+  const Texts to = of("main.last:return:callers");
+  REQUIRE(to.size() == 3);
+  CHECK(to[0].starts_with("main.save ("));
+  auto file = symbols::ValueFile::open(made.at("victim"));
+  REQUIRE(file);
+  const auto on_stack = file->answer(*symbols::parse_query("main.many:return.error"));
+  REQUIRE(on_stack);
+  CHECK(on_stack->refused.find("on the stack") != std::string::npos);
+  const Texts about = file->questions("main.last");
+  CHECK(std::find(about.begin(), about.end(), "main.last:return.error") != about.end());
+  CHECK(std::find(about.begin(), about.end(), "main.last:return:callers") != about.end());
+  CHECK(std::find(about.begin(), about.end(), "main.last:return") == about.end());
 }
 
 // Each frame size has another form of the stack check. Goroutines start with a stack of 2 KiB, which grows many times

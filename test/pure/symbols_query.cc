@@ -44,7 +44,12 @@ TEST_CASE("arguments, results and variables are distinguished") {
   const Query calls = read("Raft::append:calls");
   CHECK(calls.kind == Query::Kind::calls);
   CHECK(calls.function == "Raft::append");
+  const Query receivers = read("Raft::append:return:callers");
+  CHECK(receivers.kind == Query::Kind::callers);
+  CHECK(receivers.function == "Raft::append");
+  CHECK(receivers.at_return);
   const Query callers = read("Raft::append:callers");
+  CHECK(!callers.at_return);
   CHECK(callers.kind == Query::Kind::callers);
   CHECK(callers.function == "Raft::append");
 
