@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t kRoundFunctions = 6;  // functions per round
 constexpr std::size_t kRoundQuestions = 40;
+// Queries about results per round, besides. Errors and other results by which functions tell their callers what the
+// fault did are worth more than their arguments, and need few queries for each function.
+constexpr std::size_t kRoundResults = 32;
 constexpr std::size_t kMostKept = 20;     // informative queries that are repeated in later rounds
 constexpr std::size_t kRoundBesides = 2;  // runs per round in which the faults come a little earlier or later
 
@@ -46,12 +49,27 @@ std::vector<std::string> kept_questions(const std::vector<std::string>& own, con
   return kept;
 }
 
-// The queries of a round: those to repeat, then those about further functions, which are added to `asked_about`.
+// The functions about which earlier rounds asked: everything, or only for their results.
+struct AskedAbout {
+  std::set<std::string> all, results;
+};
+
+// The queries of a round: those to repeat, then those about the results of further functions, then all others about the
+// first of these functions. Adds the functions to `asked_about`.
 std::vector<std::string> questions_of(const explain::Explanation& explanation, const std::vector<std::string>& kept,
-                                      std::set<std::string>& asked_about, replay::QueryFinder& finder,
-                                      explain::Round& round) {
+                                      AskedAbout& about_before, replay::QueryFinder& finder, explain::Round& round) {
   std::vector<std::string> questions = kept;
-  const std::size_t most = kept.size() + kRoundQuestions;
+  std::set<std::string>& asked_about = about_before.all;
+  const std::size_t most_results = std::min(kept.size() + kRoundResults, replay::kMostQueries);
+  for (const std::string& function : explain::result_functions(explanation, about_before.results)) {
+    if (questions.size() + 2 > most_results) break;
+    about_before.results.insert(function);
+    for (const std::string& question : finder.about(function))
+      if (explain::is_about_result(question) &&
+          std::find(questions.begin(), questions.end(), question) == questions.end())
+        questions.push_back(question);
+  }
+  const std::size_t most = std::min(questions.size() + kRoundQuestions, replay::kMostQueries);
   for (const std::string& function : explain::next_functions(explanation, asked_about, SIZE_MAX)) {
     if (round.functions.size() == kRoundFunctions || questions.size() >= most) break;
     asked_about.insert(function);
@@ -92,7 +110,7 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
                     Depth depth, ComparedRuns& runs, report::ExplanationReport& report, explain::Kept& kept_runs) {
   bool reported = false;
   double spent = 0;
-  std::set<std::string> asked_about;
+  AskedAbout asked_about;
   Informative informative;  // also of rounds that explain nothing, because each function is queried only once
   (void)add_informative(report.explanation, informative);
   std::vector<explain::Round> rounds;

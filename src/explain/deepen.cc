@@ -71,6 +71,18 @@ std::vector<std::string> next_functions(const Explanation& e, const std::set<std
   return out;
 }
 
+std::vector<std::string> result_functions(const Explanation& e, const std::set<std::string>& asked) {
+  std::vector<std::string> out;
+  std::set<std::string> known;
+  for (const std::string& function : asked) known.insert(key_of(function));
+  for (const Explanation::StackOf& one : e.stacks)
+    for (const schedule::Frame& frame : one.stack.frames)
+      if (is_applications(frame) && known.insert(key_of(frame.function)).second) out.push_back(frame.function);
+  for (const std::string& function : next_functions(e, asked, SIZE_MAX))
+    if (known.insert(key_of(function)).second) out.push_back(function);
+  return out;
+}
+
 InShort in_short(const Explanation& e) {
   InShort out;
   if (!e.faults.empty()) out.fault = e.faults.front();

@@ -227,6 +227,12 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
 [[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation,
                                                       const std::set<std::string>& asked, std::size_t most);
 
+// The functions whose results to query next, and none in `asked`: first those on the stacks that the faults hit,
+// innermost first, because the error passes through them; then the suspects and the functions entered between the fault
+// and the symptom.
+[[nodiscard]] std::vector<std::string> result_functions(const Explanation& explanation,
+                                                        const std::set<std::string>& asked);
+
 // The parts of a story, each in one sentence; "" if a part is not known.
 struct InShort {
   std::string fault, received, first_wrong, symptom;

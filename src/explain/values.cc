@@ -7,6 +7,7 @@
 #include <set>
 
 #include "explain/explain.h"
+#include "symbols/values.h"
 
 namespace rose::explain {
 namespace {
@@ -63,6 +64,12 @@ std::string ValueSorts::of(const schedule::Value& value) const {
   return "a text";
 }
 
+bool is_error(const Question& question, const schedule::Value& value) {
+  if (!question.about_result() || value.is_pointer) return false;
+  if (question.text.ends_with(".error")) return value.text != symbols::kNoError;
+  return value.is_named ? value.text == "Err" : value.is_number && value.number < 0;
+}
+
 void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds) {
   for (Run& run : runs) {
     if (run.values.empty()) continue;
@@ -81,7 +88,10 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
         kind.callee = value.text.substr(0, value.text.rfind(" ("));
       }
       if (question.about_callers()) {
-        kind.words = fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
+        kind.words =
+            question.about_receivers()
+                ? fmt::format("{} returns to {}", question.text.substr(0, question.text.size() - 15), value.text)
+                : fmt::format("{} is called by {}", question.text.substr(0, question.text.size() - 8), value.text);
         kind.function = caller_in(value.text);  // the caller made the decision
       }
       run.steps.push_back({.ts_ns = value.ts_ns,

@@ -5,12 +5,17 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "explain/compare.h"
 #include "explain/runs.h"
 
 namespace rose::explain {
+
+// True for the queries about what a function returns, and to whom: "store:return", "main.store:return.error",
+// "store:return:callers".
+[[nodiscard]] inline bool is_about_result(std::string_view query) { return query.find(":return") != std::string::npos; }
 
 struct Question {
   std::string text;  // "store(len)"
@@ -20,6 +25,10 @@ struct Question {
   // A query such as "store:callers" has as its values the callers of `store`, with the position: "request
   // (store.c:71)"; for Java "org.x.C.request (line 71)". Only the last 64 bytes of a long name are recorded.
   [[nodiscard]] bool about_callers() const { return text.ends_with(":callers"); }
+  // A query such as "store:return:callers" has as its values the callers to which `store` returns.
+  [[nodiscard]] bool about_receivers() const { return text.ends_with(":return:callers"); }
+  [[nodiscard]] bool about_argument() const { return text.ends_with(')'); }  // "store(len)"
+  [[nodiscard]] bool about_result() const { return is_about_result(text) && !about_callers(); }
   std::string function, type;        // "": not known
   std::string refused;               // why the query could not be answered; "" if it could
   std::vector<std::string> remarks;  // which parts of the answers are missing
@@ -66,6 +75,9 @@ class ValueSorts {
  private:
   std::vector<bool> few_;  // by question
 };
+
+// True for a result that tells the caller of an error: an `error` of Go, Err of Rust, a number less than 0.
+[[nodiscard]] bool is_error(const Question& question, const schedule::Value& value);
 
 // Turns values into steps. Call this before merge_nodes().
 void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, const ValueSorts& sorts, Kinds& kinds);

@@ -1238,6 +1238,136 @@ TEST_CASE("the function that goes on after a failed call ranks before those that
   CHECK(explained(true).aftermaths.empty());  // nothing shows who removed the file
 }
 
+namespace {
+
+explain::Features features_of(const explain::Explanation& e, const std::string& function) {
+  const auto found =
+      std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+  INFO(function);
+  REQUIRE(found != e.suspects.end());
+  return found->features;
+}
+
+}  // namespace
+
+TEST_CASE("of the functions that return an error to each other, the one that stops it ranks first", "[explain]") {
+  const std::vector<schedule::Frame> frames{frame("write", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+                                            frame("persist", "ids.c", 30), frame("reserve", "ids.c", 60),
+                                            frame("next_id", "ids.c", 80), frame("main", "ids.c", 120)};
+  const auto explained = [&](bool asked, bool reserve_returns_it, bool harmless = false,
+                             const std::string& refused = "") {
+    Case one;
+    if (asked)
+      one.input.questions = {{"persist:return", "persist", "int", "", {}},
+                             {"reserve:return", "reserve", "int", refused, {}},
+                             {"reserve:calls", "reserve", "", "", {}},
+                             {"next_id:calls", "next_id", "", "", {}}};
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i).stack(frames).enters(104, "reply_late");
+      script::Run usual = sound(2 * i + 1).enters(104, "reply");
+      if (asked) {
+        run.has(50, 0, "12", 12).has(104, 0, "-1", -1);
+        usual.has(50, 0, "12", 12).has(104, 0, "12", 12);
+        if (refused.empty()) run.has(105, 1, reserve_returns_it ? "-1" : "0", -1), usual.has(105, 1, "0", 0);
+      }
+      one.add(Group::failing, run);
+      one.add(Group::sound, usual);
+      if (harmless) {
+        script::Run near = failing(20 + i).stack(frames).enters(104, "reply");
+        one.add(Group::near, near.has(104, 0, "-1", -1).has(105, 1, "0", 0));
+      }
+    }
+    return one.explain();
+  };
+  CHECK(explained(false, false).suspects.front().function == "persist");
+  const explain::Explanation stopped = explained(true, false);
+  CHECK(stopped.suspects.front().function == "reserve");
+  CHECK(stopped.suspects.front().why.find("the error that persist returned reached it and went no further") !=
+        std::string::npos);
+  CHECK(features_of(stopped, "reserve")[explain::Feature::caught] == 1);
+  CHECK(features_of(stopped, "persist")[explain::Feature::passed_on] == 1);
+  CHECK(features_of(stopped, "persist")[explain::Feature::differs] == 0);
+  CHECK(features_of(stopped, "next_id")[explain::Feature::caught] == 0);
+  const explain::Explanation passed = explained(true, true);
+  CHECK(features_of(passed, "reserve")[explain::Feature::passed_on] == 1);
+  CHECK(features_of(passed, "next_id")[explain::Feature::caught] == 1);
+  // If the result of `reserve` cannot be read, the error may have gone further.
+  const explain::Explanation unknown = explained(true, false, false, "location not supported");
+  CHECK(features_of(unknown, "reserve")[explain::Feature::caught] == 0.5);
+  CHECK(features_of(unknown, "next_id")[explain::Feature::caught] == 0.5);
+  // The same functions are hit in harmless runs, which counts against them.
+  const explain::Explanation spared = explained(true, false, true);
+  CHECK(features_of(spared, "persist")[explain::Feature::spared] == 1);
+  CHECK(features_of(spared, "reserve")[explain::Feature::caught] == 0.5);
+  CHECK(features_of(stopped, "persist")[explain::Feature::spared] == 0);
+}
+
+TEST_CASE("the function to which another returns what only failing runs return is a suspect", "[explain]") {
+  enum class Then { stops, fails, repeats };
+  const auto explained = [&](Then then) {
+    Case one;
+    one.input.questions = {{"m.ask:return.error", "m.ask", "error", "", {}},
+                           {"m.ask:return:callers", "m.ask", "", "", {}},
+                           {"m.beat:return", "m.beat", "string", "", {}},
+                           {"m.beat:return.error", "m.beat", "error", "", {}},
+                           {"m.beat:return:callers", "m.beat", "", "", {}}};
+    for (int i = 0; i < 5; ++i) {
+      const auto reports = [&](script::Run run, bool error) {
+        run.has(104, 0, error ? "*net.OpError" : "nil", 1, 7).has(104, 1, "m.beat (beat.go:9)", 0, 7);
+        run.has(104, 1, "m.other (beat.go:90)", 0, 8);  // another thread
+        run.has(105, 2, error && then == Then::repeats ? "*net.OpError" : "\"\"", 0, 7);
+        run.has(105, 3, error && then == Then::fails ? "*fs.PathError" : "nil", 0, 7);
+        return run.has(105, 4, "m.run (beat.go:30)", 0, 7);
+      };
+      one.add(Group::failing, reports(failing(2 * i).enters(110, "late"), true));
+      one.add(Group::sound, reports(sound(2 * i + 1), false));
+    }
+    return one.explain();
+  };
+  const explain::Explanation stops = explained(Then::stops);
+  CHECK(features_of(stops, "m.beat")[explain::Feature::caught] == 1);
+  CHECK(features_of(stops, "m.ask")[explain::Feature::passed_on] == 1);
+  CHECK(features_of(stops, "m.ask")[explain::Feature::differs] == 0);
+  const auto has = [](const explain::Explanation& e, const std::string& function) {
+    return std::any_of(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+  };
+  CHECK(!has(stops, "m.other"));
+  CHECK(!has(stops, "m.run"));
+  for (const Then then : {Then::fails, Then::repeats}) {
+    const explain::Explanation e = explained(then);
+    CHECK(features_of(e, "m.beat")[explain::Feature::passed_on] == 1);
+    CHECK(features_of(e, "m.beat")[explain::Feature::caught] == 0);
+    CHECK(features_of(e, "m.run")[explain::Feature::caught] > 0.5);
+  }
+}
+
+TEST_CASE("the caller of a method that an exception leaves catches it if it returns as usual", "[explain]") {
+  Case one;
+  one.input.questions = {{"x.Pull.fetch:callers", "x.Pull.fetch", "", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i)
+                                .has(104, 0, "x.Pull.catchUp (line 70)", 0, 7)
+                                .enters(106, "x.Pull.fetch throws java.net.SocketTimeoutException", 7));
+    one.add(Group::sound, sound(2 * i + 1).has(104, 0, "x.Pull.catchUp (line 70)", 0, 7));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(features_of(e, "x.Pull.catchUp")[explain::Feature::caught] == 1);
+  CHECK(features_of(e, "x.Pull.fetch")[explain::Feature::passed_on] == 1);
+  CHECK(e.suspects.front().function == "x.Pull.catchUp");
+}
+
+TEST_CASE("a different argument is no evidence against the function that gets it", "[explain]") {
+  Case one;
+  one.input.questions = {{"store(id)", "store", "int", "", {}}, {"choose:return", "choose", "int", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).has(110, 0, "8", 8).has(109, 1, "8", 8));
+    one.add(Group::sound, sound(2 * i + 1).has(110, 0, "7", 7).has(109, 1, "7", 7));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(features_of(e, "store")[explain::Feature::differs] == 0);
+  CHECK(features_of(e, "choose")[explain::Feature::differs] > 0);
+}
+
 TEST_CASE("a crash at a time interrupts no thread that sleeps or waits for a peer", "[explain]") {
   for (const std::string call : {"__GI___clock_nanosleep", "__libc_recv", "__libc_pwrite64"}) {
     CAPTURE(call);
