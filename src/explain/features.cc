@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <csignal>
 #include <filesystem>
@@ -220,6 +221,26 @@ Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const s
   return breaks_off(input, fault, stack) ? Feature::interrupted : Feature::arrived;
 }
 
+// True if the fault made a call fail that sends, on a connection that the other side opened: an answer, or something
+// that was subscribed to. The sender can do little but close the connection, as when a client leaves. The client,
+// however, does not know whether its request was carried out. The side that opened a connection has a port of the range
+// from which Linux chooses by default (net.ipv4.ip_local_port_range).
+bool lost_answer(const Input& input, const schedule::FaultOutcome& fault) {
+  constexpr int kFirstChosen = 32768, kLastChosen = 60999;
+  const schedule::Fault* planned = input.schedule.find(fault.id);
+  if (planned == nullptr || planned->kind != schedule::FaultKind::syscall) return false;
+  const std::string_view text = fault.detail, call = text.substr(0, text.find('('));
+  const std::size_t peer = text.find("(peer "), end = text.find(')');
+  if (peer == std::string_view::npos || end == std::string_view::npos ||
+      (!call.starts_with("write") && !call.starts_with("send")))
+    return false;
+  const std::size_t colon = text.rfind(':', end);
+  int port = 0;
+  if (colon == std::string_view::npos || colon < peer) return false;
+  (void)std::from_chars(text.data() + colon + 1, text.data() + end, port);
+  return port >= kFirstChosen && port <= kLastChosen;
+}
+
 // Returns the number of failing runs in which a crash interrupted something.
 std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out) {
   std::map<std::string, OnStack> seen;
@@ -251,6 +272,10 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
           if (left[i]) here[frame.function][Feature::passed_on] = 1;
           double& share = here[frame.function][feature];
           share = std::max(share, shares[i]);
+          if (feature == Feature::arrived && lost_answer(input, *fault)) {
+            double& answers = here[frame.function][Feature::answers];
+            answers = std::max(answers, shares[i]);
+          }
           if (i == 0) innermost.insert(frame.function);
           OnStack& on = seen[frame.function];
           on.by_time = on.by_time && comes_by_time(input, fault->id);
@@ -296,6 +321,8 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
       weight = std::max(weight, (feature == Feature::waiting ? 0.3 : 1) * evidence.features[feature]);
     }
     evidence.at_failed_call = on.at_call;
+    // The client learns of the lost answer, because the connection ends.
+    evidence.reported = evidence.reported || evidence.features[Feature::answers] > 0;
     evidence.tell(weight, on.node, std::move(reason));
   }
   return known;
@@ -489,7 +516,8 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
     std::set<std::string> here;
     for (const schedule::FaultOutcome* fault : fired(run)) {
       const schedule::Fault* planned = input.schedule.find(fault->id);
-      if (planned == nullptr || (planned->kind != schedule::FaultKind::syscall && !schedule::limits(planned->kind)))
+      if (planned == nullptr || (planned->kind != schedule::FaultKind::syscall && !schedule::limits(planned->kind)) ||
+          lost_answer(input, *fault))
         continue;
       for (const schedule::Stack& stack : fault->stacks) {
         const std::vector<const schedule::Frame*> frames = application(stack);
@@ -730,6 +758,7 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
     std::string node;
   };
   std::map<std::string, Handled> handled;  // by function
+  bool paused = false;
   for (const Run& run : input.runs) {
     if (run.group != Group::failing || run.exchanged.empty()) continue;
     std::map<std::string, Handled> here;
@@ -738,23 +767,27 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
       const std::optional<Silenced> silent = silenced_by(input, *outcome);
       if (!silent || fault->kind == schedule::FaultKind::crash || !outcome->ended_ns) continue;
       const std::int64_t end = run.zero_ns + *outcome->ended_ns;
-      std::set<std::int32_t> waits;  // threads that have received such a message and entered nothing since
+      paused = paused || fault->kind == schedule::FaultKind::pause;
+      std::map<std::int32_t, double> handling;  // threads that have received such a message: share of the next function
       std::size_t messages = 0;
-      double share = 1;
+      double first = 1;
       for (const Step& step : run.steps) {
         if (step.ts_ns < end) continue;
         const Kind& kind = input.kinds[step.kind];
         if (kind.what == StepKind::taken) {
           const Exchanged& message = run.exchanged[step.source];
           const bool late = messages < kMostLate && silent->between(message.from, message.to);
-          if (late) waits.insert(step.tid), ++messages;
-          else waits.erase(step.tid);
+          handling.erase(step.tid);
+          if (late) handling.emplace(step.tid, first), first *= kOuter, ++messages;
+          else if (messages >= kMostLate && handling.empty()) break;
         }
-        if (kind.what != StepKind::function || waits.erase(step.tid) == 0) continue;
-        const auto [known, fresh] = here.try_emplace(kind.function, Handled{share, kind.node});
-        if (fresh) share *= kOuter;
-        else known->second.share = std::max(known->second.share, share);
-        if (messages >= kMostLate && waits.empty()) break;
+        if (kind.what != StepKind::function) continue;
+        const auto by = handling.find(step.tid);
+        if (by == handling.end()) continue;
+        Handled& known = here[kind.function];
+        known.node = kind.node;
+        known.share = std::max(known.share, by->second);
+        if (fault->kind != schedule::FaultKind::pause || (by->second *= kOuter) < kLeastReceived) handling.erase(by);
       }
     }
     for (const auto& [function, of] : here) {
@@ -765,9 +798,10 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
   }
   for (const auto& [function, of] : handled) {
     Evidence& evidence = out[function];
-    evidence.features.raise(Feature::receives, of.share / static_cast<double>(failing));
-    evidence.tell(0.3 * evidence.features[Feature::receives], of.node,
-                  "it handles a message that comes late, after the fault");
+    // A node that was paused cannot know it, whereas a node that was cut off can, and may have taken it into account.
+    const Feature feature = paused ? Feature::late : Feature::receives;
+    evidence.features.raise(feature, of.share / static_cast<double>(failing));
+    evidence.tell(0.3 * evidence.features[feature], of.node, "it handles a message that comes late, after the fault");
   }
 }
 

@@ -529,9 +529,10 @@ TEST_CASE("a request to end arrives in the functions with which the process reac
   CHECK(killed == std::vector<double>(4, 0));
 }
 
-TEST_CASE("the functions that handle a node's messages after its pause are suspects", "[explain]") {
+TEST_CASE("the functions that handle a node's messages after its pause or partition are suspects", "[explain]") {
+  const schedule::FaultKind kind = GENERATE(schedule::FaultKind::pause, schedule::FaultKind::partition);
   Case one;
-  one.input.schedule.faults[0].kind = schedule::FaultKind::pause;
+  one.input.schedule.faults[0].kind = kind;
   one.input.schedule.faults[0].node = "n2";
   for (int i = 0; i < 5; ++i) {
     script::Run late = script::Run(2 * i).enters(100, "request").faulted(102, 9, "n2");
@@ -555,14 +556,16 @@ TEST_CASE("the functions that handle a node's messages after its pause are suspe
                               .enters(512, "answer", 3));
   }
   const explain::Explanation e = one.explain();
-  const auto receives = [&](const std::string& function) {
+  // A node that was cut off may have noticed it, and is then prepared.
+  const bool paused = kind == schedule::FaultKind::pause;
+  const auto value = [&](const std::string& function) {
     const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),
                                  [&](const auto& suspect) { return suspect.function == function; });
-    return of == e.suspects.end() ? 0 : of->features[explain::Feature::receives];
+    return of == e.suspects.end() ? 0 : of->features[paused ? explain::Feature::late : explain::Feature::receives];
   };
-  CHECK(receives("commit") == 1);
-  CHECK(receives("store") == 0);
-  CHECK(receives("answer") == 0);
+  CHECK(value("commit") == 1);
+  CHECK(value("store") == (paused ? Approx(explain::kOuter) : Approx(0)));
+  CHECK(value("answer") == 0);
 }
 
 TEST_CASE("a memory limit takes effect in the process that the OOM killer ends, and at that time", "[explain]") {
@@ -1300,6 +1303,36 @@ TEST_CASE("of the functions that return an error to each other, the one that sto
   CHECK(features_of(spared, "persist")[explain::Feature::spared] == 1);
   CHECK(features_of(spared, "reserve")[explain::Feature::caught] == 0.5);
   CHECK(features_of(stopped, "persist")[explain::Feature::spared] == 0);
+}
+
+TEST_CASE("where only an answer is lost, the client is suspected rather than the server", "[explain]") {
+  const auto explained = [&](const std::string& call) {
+    Case one;
+    one.input.questions = {{"c.ask:return.error", "c.ask", "error", "", {}},
+                           {"c.ask:return:callers", "c.ask", "", "", {}},
+                           {"c.commit:return", "c.commit", "bool", "", {}}};
+    for (int i = 0; i < 5; ++i) {
+      const auto asked = [&](script::Run run, bool lost) {
+        return run.has(104, 0, lost ? "*net.OpError" : "nil", 1, 7, "n2")
+            .has(104, 1, "c.commit (c.go:9)", 0, 7, "n2")
+            .has(105, 2, lost ? "false" : "true", 1, 7, "n2");
+      };
+      script::Run run = failing(2 * i).stack({frame("s.serve", "s.go", 7)}).enters(103, "s.close");
+      run.result().faults.back().detail = call;
+      one.add(Group::failing, asked(std::move(run), true));
+      one.add(Group::sound, asked(sound(2 * i + 1), false));
+    }
+    return one.explain();
+  };
+  const explain::Explanation lost = explained("write(peer 10.0.0.2:41234)");
+  CHECK(lost.suspects.front().function == "c.commit");
+  CHECK(features_of(lost, "s.serve")[explain::Feature::answers] == 1);
+  // A server's port, and a call that reads
+  for (const char* call : {"write(peer 10.0.0.2:7000)", "read(peer 10.0.0.2:41234)", "write(/data/log)"}) {
+    const explain::Explanation e = explained(call);
+    CHECK(e.suspects.front().function == "s.serve");
+    CHECK(features_of(e, "s.serve")[explain::Feature::answers] == 0);
+  }
 }
 
 TEST_CASE("the function to which another returns what only failing runs return is a suspect", "[explain]") {
