@@ -67,15 +67,17 @@ std::string times(std::size_t have, std::size_t all) {
   return have == all ? fmt::format("all {}", all) : fmt::format("{} of {}", have, all);
 }
 
-// The application's frames, innermost first, each function once.
+// The application's frames, innermost first, each function once. A closure that the function which contains it has
+// passed to a library, for example to an iterator, is a part of that function.
 std::vector<const schedule::Frame*> application(const schedule::Stack& stack, std::size_t most = kMostFrames) {
   std::vector<const schedule::Frame*> out;
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_applications(frame)) continue;
     if (std::any_of(out.begin(), out.end(), [&](const auto* seen) { return seen->function == frame.function; }))
       continue;
-    out.push_back(&frame);
-    if (out.size() == most) break;
+    if (!out.empty() && is_closure_in(out.back()->function, frame.function)) out.back() = &frame;
+    else if (out.size() == most) break;
+    else out.push_back(&frame);
   }
   return out;
 }
@@ -440,8 +442,8 @@ class Reporters {
   };
 
   static std::string function_of(const Question& question) {
-    return question.function.empty() ? question.text.substr(0, question.text.find(':'))
-                                     : question.function.substr(0, question.function.find(" (inlined into "));
+    if (!question.function.empty()) return question.function.substr(0, question.function.find(" (inlined into "));
+    return question.text.substr(0, std::min(question.text.find(":return"), question.text.rfind(':')));
   }
 
   void take(const Run& run) {

@@ -17,7 +17,10 @@ std::vector<std::string> functions_of(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
     if (!is_applications(frame)) continue;
     std::string key = key_of(frame.function);
-    if (std::find(out.begin(), out.end(), key) == out.end()) out.push_back(std::move(key));
+    if (std::find(out.begin(), out.end(), key) != out.end()) continue;
+    // A library ran the closure for the function that contains it, and may run it again.
+    if (!out.empty() && is_closure_in(out.back(), key)) out.back() = std::move(key);
+    else out.push_back(std::move(key));
   }
   return out;
 }
@@ -101,12 +104,18 @@ void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
   std::vector<Suspect>& suspects = explanation.suspects;
   for (const Aftermath& one : explanation.aftermaths) {
     // Find the thread's first such call after the fault, because calls of other threads may come before it.
+    const auto on_stack = [&](const Call& candidate) {
+      return std::find_if(one.stack.begin(), one.stack.end(),
+                          [caller = key_of(candidate.caller)](const auto& function) {
+                            return caller == function || is_closure_in(caller, function);
+                          });
+    };
     const auto call = std::find_if(calls.begin(), calls.end(), [&](const Call& candidate) {
       return key_of(candidate.function) == key_of(one.entered) && candidate.node == one.node &&
-             std::find(one.stack.begin(), one.stack.end(), key_of(candidate.caller)) != one.stack.end();
+             on_stack(candidate) != one.stack.end();
     });
     if (call == calls.end()) continue;
-    const auto handler = std::find(one.stack.begin(), one.stack.end(), key_of(call->caller));
+    const auto handler = on_stack(*call);
     // Each function through which the error passed may instead have dropped it, and the handler then only continued, so
     // the probability is divided by their number.
     const auto depth = static_cast<std::size_t>(handler - one.stack.begin());

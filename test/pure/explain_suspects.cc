@@ -1255,15 +1255,15 @@ explain::Features features_of(const explain::Explanation& e, const std::string& 
 
 TEST_CASE("of the functions that return an error to each other, the one that stops it ranks first", "[explain]") {
   const std::vector<schedule::Frame> frames{frame("write", "", 0, "/usr/lib/x86_64-linux-gnu/libc.so.6"),
-                                            frame("persist", "ids.c", 30), frame("reserve", "ids.c", 60),
+                                            frame("persist", "ids.c", 30), frame("ids::reserve", "ids.c", 60),
                                             frame("next_id", "ids.c", 80), frame("main", "ids.c", 120)};
   const auto explained = [&](bool asked, bool reserve_returns_it, bool harmless = false,
                              const std::string& refused = "") {
     Case one;
     if (asked)
       one.input.questions = {{"persist:return", "persist", "int", "", {}},
-                             {"reserve:return", "reserve", "int", refused, {}},
-                             {"reserve:calls", "reserve", "", "", {}},
+                             {"ids::reserve:return", refused.empty() ? "ids::reserve" : "", "int", refused, {}},
+                             {"ids::reserve:calls", "ids::reserve", "", "", {}},
                              {"next_id:calls", "next_id", "", "", {}}};
     for (int i = 0; i < 5; ++i) {
       script::Run run = failing(2 * i).stack(frames).enters(104, "reply_late");
@@ -1284,24 +1284,24 @@ TEST_CASE("of the functions that return an error to each other, the one that sto
   };
   CHECK(explained(false, false).suspects.front().function == "persist");
   const explain::Explanation stopped = explained(true, false);
-  CHECK(stopped.suspects.front().function == "reserve");
+  CHECK(stopped.suspects.front().function == "ids::reserve");
   CHECK(stopped.suspects.front().why.find("the error that persist returned reached it and went no further") !=
         std::string::npos);
-  CHECK(features_of(stopped, "reserve")[explain::Feature::caught] == 1);
+  CHECK(features_of(stopped, "ids::reserve")[explain::Feature::caught] == 1);
   CHECK(features_of(stopped, "persist")[explain::Feature::passed_on] == 1);
   CHECK(features_of(stopped, "persist")[explain::Feature::differs] == 0);
   CHECK(features_of(stopped, "next_id")[explain::Feature::caught] == 0);
   const explain::Explanation passed = explained(true, true);
-  CHECK(features_of(passed, "reserve")[explain::Feature::passed_on] == 1);
+  CHECK(features_of(passed, "ids::reserve")[explain::Feature::passed_on] == 1);
   CHECK(features_of(passed, "next_id")[explain::Feature::caught] == 1);
   // If the result of `reserve` cannot be read, the error may have gone further.
   const explain::Explanation unknown = explained(true, false, false, "location not supported");
-  CHECK(features_of(unknown, "reserve")[explain::Feature::caught] == 0.5);
+  CHECK(features_of(unknown, "ids::reserve")[explain::Feature::caught] == 0.5);
   CHECK(features_of(unknown, "next_id")[explain::Feature::caught] == 0.5);
   // The same functions are hit in harmless runs, which counts against them.
   const explain::Explanation spared = explained(true, false, true);
   CHECK(features_of(spared, "persist")[explain::Feature::spared] == 1);
-  CHECK(features_of(spared, "reserve")[explain::Feature::caught] == 0.5);
+  CHECK(features_of(spared, "ids::reserve")[explain::Feature::caught] == 0.5);
   CHECK(features_of(stopped, "persist")[explain::Feature::spared] == 0);
 }
 
@@ -1399,6 +1399,28 @@ TEST_CASE("a different argument is no evidence against the function that gets it
   const explain::Explanation e = one.explain();
   CHECK(features_of(e, "store")[explain::Feature::differs] == 0);
   CHECK(features_of(e, "choose")[explain::Feature::differs] > 0);
+}
+
+TEST_CASE("a closure that a library runs for the function that contains it is a part of that function", "[explain]") {
+  const std::vector<schedule::Frame> frames{frame("kv::read", "table.rs", 46),
+                                            frame("kv::compact::{{closure}}", "store.rs", 46),
+                                            frame("core::iter::Iterator::next", "library/core/src/iter.rs", 9),
+                                            frame("kv::compact", "store.rs", 47), frame("kv::run", "main.rs", 5)};
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, failing(2 * i).stack(frames).enters(104, "kv::read").enters(105, "reply"));
+    one.add(Group::sound, sound(2 * i + 1).enters(104, "kv::read"));
+  }
+  explain::Explanation e = one.explain();
+  CHECK(features_of(e, "kv::compact")[explain::Feature::arrived] == Approx(explain::kOuter));
+  CHECK(std::none_of(e.suspects.begin(), e.suspects.end(),
+                     [](const auto& s) { return s.function == "kv::compact::{{closure}}"; }));
+  // The library runs the closure for the next element.
+  explain::Call again;
+  again.function = "kv::read", again.caller = "kv::compact::{{closure}}", again.node = "n1";
+  add_handlers(e, {again});
+  CHECK(features_of(e, "kv::compact")[explain::Feature::caught] == 1);
+  CHECK(features_of(e, "kv::read")[explain::Feature::passed_on] == 1);
 }
 
 TEST_CASE("a crash at a time interrupts no thread that sleeps or waits for a peer", "[explain]") {
