@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "base/text.h"
 #include "bpf/tracer.h"
@@ -271,6 +272,14 @@ std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const ob
                                              const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
   std::vector<schedule::Value> out;
   out.reserve(seen.values.size());
+  // Naming a piece of code reads debug information, which takes about a millisecond, and few callers are different.
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, symbols::FormattedValue> named;
+  const auto formatted = [&](const symbols::Form& form, const observe::SeenValue& value) -> symbols::FormattedValue {
+    if (!form.code) return symbols::format_value(form, value.bits, value.text);
+    const auto [known, fresh] = named.try_emplace({value.place, value.fetch, value.bits});
+    if (fresh) known->second = symbols::format_value(form, value.bits, value.text);
+    return known->second;
+  };
   for (const observe::SeenValue& value : seen.values) {
     if (value.place >= asked.meanings.size() || value.fetch >= asked.meanings[value.place].size() ||
         value.node >= nodes.size())
@@ -283,7 +292,7 @@ std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const ob
     one.pid = value.pid;
     one.tid = value.tid;
     if (meaning.form.kind == symbols::Form::Kind::creator) {
-      if (!value.unreadable) take_creator(symbols::format_value(meaning.form, value.bits, {}).text, one, out);
+      if (!value.unreadable) take_creator(formatted(meaning.form, value).text, one, out);
       continue;
     }
     if (value.unreadable) {
@@ -293,7 +302,7 @@ std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const ob
     } else if (value.form != 0) {
       format_java_value(value, one);
     } else {
-      symbols::FormattedValue words = symbols::format_value(meaning.form, value.bits, value.text);
+      symbols::FormattedValue words = formatted(meaning.form, value);
       one.text = std::move(words.text);
       one.is_number = words.is_number;
       one.number = words.number;

@@ -51,3 +51,28 @@ TEST_CASE("the caller of a goroutine's function is what started the goroutine") 
   CHECK(texts == std::vector<std::string>{"go statement in main.begin (shop.go:7)", "main.sell (+0x2)",
                                           "runtime.goexit (+0x1)"});
 }
+
+TEST_CASE("a piece of code is named once, however often it is a value") {
+  struct Names : symbols::CodeNames {
+    [[nodiscard]] std::string at(std::uint64_t address) const override {
+      ++lookups;
+      return address == 0x10 ? "main.save (shop.go:7)" : "main.sell (shop.go:9)";
+    }
+    mutable int lookups = 0;
+  };
+  const auto names = std::make_shared<Names>();
+  replay::ValueQueries asked;
+  asked.questions.push_back({"main.fill:return:callers", "main.fill", {}, {}, {}});
+  asked.places.push_back({"/shop", 0x100, {{}}});
+  replay::ValueQueries::Meaning caller;
+  caller.form.kind = symbols::Form::Kind::code;
+  caller.form.code = names;
+  asked.meanings = {{caller}};
+  observe::SeenValues seen;
+  for (int i = 0; i < 100; ++i) seen.values.emplace_back().bits = i % 2 == 0 ? 0x11 : 0x21;
+  const std::vector<schedule::Value> values = replay::recorded_values(asked, seen, {"n1"}, 0);
+  REQUIRE(values.size() == 100);
+  CHECK(values[98].text == "main.save (shop.go:7)");
+  CHECK(values[99].text == "main.sell (shop.go:9)");
+  CHECK(names->lookups == 2);
+}
