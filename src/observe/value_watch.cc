@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -69,6 +70,7 @@ Result<void> ValueWatch::prepare(const TracerOptions& options, std::size_t nodes
                 .binary = place.by_agent ? 0 : binaries_.add(place.binary),
                 .first = static_cast<std::uint32_t>(owners_.size()),
                 .link = {},
+                .grouped = false,
                 .detached = false};
     if (added.binary < 0)
       return fail_errno(ErrorKind::input, fmt::format("cannot read '{}'", place.binary.string()), errno);
@@ -102,20 +104,44 @@ Result<void> ValueWatch::attach(const bpf_program* program, int fetches_map, int
         return kernel::bpf_failure("cannot tell the kernel which values to record", -error);
     }
   }
+  // Closing a link takes about 0.05 s, however many locations it has, so all locations in a file share one link.
+  // Without uprobe_multi links, each location has its own perf event anyway.
+  const bool groups = kernel::has_uprobe_multi();
   for (std::uint32_t i = 0; i < places_.size(); ++i) {
     const auto counts = read_counts();
-    ROSE_CHECK(attach_place(i));
+    if (!groups) ROSE_CHECK(attach_place(i));
+    else places_[i].grouped = !places_[i].what.by_agent;
     rates_->attached(i, monotonic_ns(), counts);
   }
+  for (const Place& place : places_) {
+    if (!place.grouped || groups_.contains(place.binary)) continue;
+    ROSE_TRY(kernel::FunctionLink link, attach_group(place.binary));
+    groups_.emplace(place.binary, std::move(link));
+  }
   return {};
+}
+
+kernel::ProbePoint ValueWatch::point_of(std::uint32_t index) const {
+  const Place& place = places_[index];
+  return {place.what.offset, index | std::uint64_t{place.first} << 16 | std::uint64_t{place.what.fetches.size()} << 32};
+}
+
+Result<kernel::FunctionLink> ValueWatch::attach_group(int binary) const {
+  std::vector<kernel::ProbePoint> points;
+  for (std::uint32_t i = 0; i < places_.size(); ++i)
+    if (places_[i].grouped && places_[i].binary == binary) points.push_back(point_of(i));
+  if (points.empty()) return kernel::FunctionLink();
+  auto attached = kernel::attach_functions(program_, binaries_.path(binary), points);
+  if (attached) return attached;
+  Error error = std::move(attached).error();
+  error.message = fmt::format("values of '{}' cannot be recorded: {}", binaries_.name(binary).string(), error.message);
+  return Unexpected(std::move(error));
 }
 
 Result<void> ValueWatch::attach_place(std::uint32_t index) {
   Place& place = places_[index];
   if (place.what.by_agent) return {};
-  const std::uint64_t cookie =
-      index | std::uint64_t{place.first} << 16 | std::uint64_t{place.what.fetches.size()} << 32;
-  auto attached = kernel::attach_functions(program_, binaries_.path(place.binary), {{place.what.offset, cookie}});
+  auto attached = kernel::attach_functions(program_, binaries_.path(place.binary), {point_of(index)});
   if (!attached) {
     Error error = std::move(attached).error();
     error.message = fmt::format("values at {:#x} of '{}' cannot be recorded: {}", place.what.offset,
@@ -124,6 +150,29 @@ Result<void> ValueWatch::attach_place(std::uint32_t index) {
   }
   place.link = std::move(*attached);
   return {};
+}
+
+// Locations of a group are detached by attaching the others again. The new link is attached before the old one is
+// closed, so that no value is lost; for some 50 ms, values of the other locations are recorded twice.
+void ValueWatch::detach(const std::vector<std::uint32_t>& places) {
+  std::set<int> changed;
+  for (const std::uint32_t index : places) {
+    Place& place = places_[index];
+    place.detached = true;
+    if (place.grouped) changed.insert(place.binary);
+    else closer_.close(std::move(place.link));
+    place.grouped = false;
+  }
+  for (const int binary : changed) {
+    auto others = attach_group(binary);
+    if (!others) {
+      log::debug("{}", others.error().message);
+      for (Place& place : places_)
+        if (place.grouped && place.binary == binary) place.grouped = false, place.detached = true;
+    }
+    closer_.close(std::move(groups_[binary]));
+    groups_[binary] = others ? std::move(*others) : kernel::FunctionLink();
+  }
 }
 
 std::vector<std::uint64_t> ValueWatch::read_counts() const {
@@ -139,10 +188,7 @@ void ValueWatch::look(std::int64_t now_ns) {
   for (std::size_t i = 0; i < places_.size(); ++i)
     if (places_[i].what.by_agent)
       std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(i * (nodes_ + 1)), nodes_ + 1, 0);
-  for (const std::uint32_t index : rates_->to_detach(now_ns, counts)) {
-    places_[index].detached = true;
-    closer_.close(std::move(places_[index].link));
-  }
+  detach(rates_->to_detach(now_ns, counts));
   // Detaching locations one by one takes 0.1 s each, so locations that were busy are not attached again.
   if (!kernel::has_uprobe_multi()) return;
   for (const std::uint32_t index : rates_->due(now_ns, kMostAgain)) {
@@ -200,6 +246,7 @@ SeenValues ValueWatch::seen() const {
 
 void ValueWatch::stop() {
   for (Place& place : places_) closer_.close(std::move(place.link));
+  for (auto& [binary, link] : groups_) closer_.close(std::move(link));
   closer_.wait();
 }
 

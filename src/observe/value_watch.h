@@ -46,8 +46,9 @@ class ValueWatch {
   struct Place {
     ValuePlace what;
     int binary = 0;
-    std::uint32_t first = 0;  // index of its first fetch
-    kernel::FunctionLink link;
+    std::uint32_t first = 0;    // index of its first fetch
+    kernel::FunctionLink link;  // if it is in no group
+    bool grouped = false;       // the link of its binary's group includes it
     bool detached = false;
   };
   // The values of one fetch on one node.
@@ -55,14 +56,18 @@ class ValueWatch {
     std::vector<SeenValue> first;
     std::deque<SeenValue> last;
   };
+  [[nodiscard]] kernel::ProbePoint point_of(std::uint32_t index) const;
   [[nodiscard]] Result<void> attach_place(std::uint32_t index);
+  [[nodiscard]] Result<kernel::FunctionLink> attach_group(int binary) const;
+  void detach(const std::vector<std::uint32_t>& places);
   [[nodiscard]] std::vector<std::uint64_t> read_counts() const;
 
   std::size_t nodes_ = 0;
   double share_ = 0;
   Binaries binaries_;
   std::vector<Place> places_;
-  std::vector<std::uint32_t> owners_;  // by fetch: its location
+  std::map<int, kernel::FunctionLink> groups_;  // by binary: the link of all locations that were never busy
+  std::vector<std::uint32_t> owners_;           // by fetch: its location
   const bpf_program* program_ = nullptr;
   std::unique_ptr<FunctionRates> rates_;
   std::unique_ptr<std::uint64_t, UnmapCounts> mapped_;  // counters of the BPF program

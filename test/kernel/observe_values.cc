@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "eventually.h"
 #include "observe_support.h"
 #include "symbols/values.h"
 
@@ -231,4 +232,25 @@ TEST_CASE("a frequently reached place is detached, and the number of its values 
   CHECK(seen.values.size() <= kMostValues);
   CHECK(seen.places[0].visits < 400'000);
   CHECK(seen.values.size() + seen.left_out <= seen.places[0].visits);
+}
+
+TEST_CASE("when a busy place is detached, the other places in the file are still recorded") {
+  const TestCgroup cgroup("values-others");
+  const ValueQueries asked("trace_victim",
+                           {"rose_victim_often(arg1)", "rose_victim_rare(arg1)", "rose_victim_rare:return"});
+  TracerOptions options;
+  options.values = asked.places;
+  options.values_share = 0.001;
+  auto tracer = start({target("n1", cgroup)}, options);
+  Victim busy(&cgroup, {"functions", "400000"});
+  REQUIRE(busy.run() == 0);
+  REQUIRE(rose::test::eventually([&] { return tracer->take_values().places[0].detached; }));
+  Victim later(&cgroup, {"functions", "1"});
+  REQUIRE(later.run() == 0);
+  std::map<std::uint32_t, std::size_t> seen;  // by place
+  for (const SeenValue& value : tracer->take_values().values) ++seen[value.place];
+  for (std::uint32_t place = 1; place < asked.places.size(); ++place) {
+    INFO("place " << place);
+    CHECK(seen[place] >= 2);  // each of both processes called it once; the other place was detached in between
+  }
 }
