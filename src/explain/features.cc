@@ -463,10 +463,9 @@ class Reporters {
       if (caller.empty() || !is_applications(frame)) return;
       Receiver& receiver = receivers_[key_of(caller)];
       if (!text.empty()) receiver.texts.insert(text);
-      if (!here.insert(key_of(caller)).second) return;
-      if (receiver.after_ns.empty()) receiver.recipient = {caller, kind.node, kind.function, 0, 0};
-      receiver.recipient.counts = std::max(receiver.recipient.counts, fresh_.at(step.kind));
-      receiver.after_ns.push_back(step.ts_ns - run.cut_ns);
+      if (here.insert(key_of(caller)).second) receiver.after_ns.push_back(step.ts_ns - run.cut_ns);
+      if (const double counts = fresh_.at(step.kind); counts > receiver.recipient.counts)
+        receiver.recipient = {caller, kind.node, kind.function, 0, counts};
     };
     for (const Step& step : run.steps) {
       const Kind& kind = input_.kinds[step.kind];

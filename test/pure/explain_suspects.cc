@@ -1374,6 +1374,30 @@ TEST_CASE("the function to which another returns what only failing runs return i
   }
 }
 
+TEST_CASE("of what a function gets, the results that come with the bug only count most", "[explain]") {
+  Case one;
+  one.input.questions = {{"m.early:return.error", "m.early", "error", "", {}},
+                         {"m.early:return:callers", "m.early", "", "", {}},
+                         {"m.ask:return.error", "m.ask", "error", "", {}},
+                         {"m.ask:return:callers", "m.ask", "", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    const auto returned = [](script::Run run, bool early, bool late) {
+      return run.has(104, 0, early ? "*net.OpError" : "nil", 1, 7)
+          .has(104, 1, "m.beat (beat.go:9)", 0, 7)
+          .has(105, 2, late ? "*fs.PathError" : "nil", 1, 7)
+          .has(105, 3, "m.beat (beat.go:12)", 0, 7);
+    };
+    one.add(Group::failing, returned(failing(3 * i), true, true));
+    one.add(Group::near, returned(failing(3 * i + 1), true, false));
+    one.add(Group::sound, returned(sound(3 * i + 2), false, false));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(features_of(e, "m.beat")[explain::Feature::caught] == 1);
+  const auto beat =
+      std::find_if(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "m.beat"; });
+  CHECK(beat->why.find("the first to get what m.ask returns only after the fault") != std::string::npos);
+}
+
 TEST_CASE("the caller of a method that an exception leaves catches it if it returns as usual", "[explain]") {
   Case one;
   one.input.questions = {{"x.Pull.fetch:callers", "x.Pull.fetch", "", "", {}}};
