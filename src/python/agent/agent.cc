@@ -1,7 +1,8 @@
-// This agent is loaded into Python processes (see site.py). It reports the entries of the application's functions to a
-// BPF program that is attached to rose_jvm_enter. It also stores which functions each thread is executing
-// (python/stacks_layout.h). It uses only functions that every CPython since 3.6 exports, and the C library of the
-// process. It calls functions of Python only while it holds the interpreter's lock. Forked processes share the file.
+// This agent is loaded into Python processes (see site.py). It reports the entries of the application's functions, and
+// the functions that exceptions leave, to a BPF program that is attached to rose_jvm_enter. It also stores which
+// functions each thread is executing (python/stacks_layout.h). It uses only functions that every CPython since 3.6
+// exports, and the C library of the process. It calls functions of Python only while it holds the interpreter's lock.
+// Forked processes share the file.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -34,7 +35,8 @@ __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*
 namespace rose::python {
 namespace {
 
-constexpr int kCall = 0, kReturn = 3;  // PyTrace_CALL, PyTrace_RETURN
+constexpr int kCall = 0, kReturn = 3;                          // PyTrace_CALL, PyTrace_RETURN
+constexpr const char* kThrowsException = " throws exception";  // see base/leaving.h
 constexpr std::uint32_t kCodes = 1 << 15;
 constexpr std::uint32_t kForeign = 0xffffffff;
 // The limit of reports per function: this many entries at once, and on average one per this interval.
@@ -44,12 +46,15 @@ constexpr std::int64_t kEntryNs = 10'000'000;
 StacksFile* stacks = nullptr;
 std::uint32_t forks = 0;  // number of forks since the first process
 
+struct Budget {
+  std::uint32_t reported;  // number of reports that count against kBurst
+  std::int64_t paid_ns;    // `reported` was last reduced at this time, by one for each kEntryNs
+  bool silent;             // the last report said that later ones are left out
+};
 struct Code {
   PyObject* code;          // the agent holds a reference, so that no other object gets this address
   std::uint32_t function;  // number of the function; 0: there are too many; kForeign: not part of the application
-  std::uint32_t reported;  // number of reported entries that count against kBurst
-  std::int64_t paid_ns;    // `reported` was last reduced at this time, by one for each kEntryNs
-  bool silent;             // the last report said that later entries are not reported
+  Budget entries, exceptions;
 };
 Code codes[kCodes];
 std::uint32_t known = 0;
@@ -158,22 +163,30 @@ StackThread& thread_of() {
   return thread;
 }
 
-void report(Code& code) {
-  const char* name = stacks->function[code.function].name;
+void report(Budget& budget, const char* name) {
   const std::int64_t now = now_ns();
-  if (code.reported == 0) code.paid_ns = now;
-  const auto paid = static_cast<std::uint64_t>((now - code.paid_ns) / kEntryNs);
+  if (budget.reported == 0) budget.paid_ns = now;
+  const auto paid = static_cast<std::uint64_t>((now - budget.paid_ns) / kEntryNs);
   if (paid > 0) {
-    code.reported = code.reported > paid ? code.reported - static_cast<std::uint32_t>(paid) : 0;
-    code.paid_ns = now;
-    code.silent = false;
+    budget.reported = budget.reported > paid ? budget.reported - static_cast<std::uint32_t>(paid) : 0;
+    budget.paid_ns = now;
+    budget.silent = false;
   }
-  if (code.silent) return;
-  code.silent = ++code.reported >= kBurst;
-  rose_jvm_enter(name, code.silent ? 1 : 0);
+  if (budget.silent) return;
+  budget.silent = ++budget.reported >= kBurst;
+  rose_jvm_enter(name, budget.silent ? 1 : 0);
 }
 
-int profile(PyObject*, PyObject* frame, int what, PyObject*) {
+// Reports that an exception leaves the function. CPython does not tell the profile function which exception it is.
+void report_exception(Code& code) {
+  const char* function = stacks->function[code.function].name;
+  char name[sizeof stacks->function[0].name + 32];
+  copy(name, sizeof name - std::strlen(kThrowsException), function);
+  append(name, sizeof name, kThrowsException);
+  report(code.exceptions, name);
+}
+
+int profile(PyObject*, PyObject* frame, int what, PyObject* result) {
   if (what != kCall && what != kReturn) return 0;
   PyObject* object = PyFrame_GetCode != nullptr ? PyFrame_GetCode(frame) : PyObject_GetAttrString(frame, "f_code");
   if (object == nullptr) {
@@ -187,8 +200,11 @@ int profile(PyObject*, PyObject* frame, int what, PyObject*) {
   if (what == kCall) {
     if (thread.depth < kFrames) thread.functions[thread.depth] = code->function;
     ++thread.depth;
-    report(*code);
-  } else if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
+    report(code->entries, stacks->function[code->function].name);
+    return 0;
+  }
+  if (result == nullptr) report_exception(*code);
+  if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
     --thread.depth;  // Ignore the return otherwise: the function was entered before the thread was watched.
   }
   return 0;
