@@ -121,8 +121,14 @@ void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
     const auto depth = static_cast<std::size_t>(handler - one.stack.begin());
     const double share = 1 / static_cast<double>(std::max<std::size_t>(depth, 1));
     for (auto inner = one.stack.begin(); inner != handler; ++inner)
-      if (const auto found = find_suspect(suspects, *inner); found != suspects.end())
+      if (const auto found = find_suspect(suspects, *inner); found != suspects.end()) {
         found->features.raise(Feature::passed_on, share);
+        if (share < 1) continue;
+        // It certainly passed the error on, so what it did with it is no evidence.
+        for (const Feature feature : {Feature::caught, Feature::differs, Feature::bug_alone, Feature::usual,
+                                      Feature::harmless, Feature::by_chance, Feature::dead})
+          found->features[feature] = 0;
+      }
     if (const auto found = find_suspect(suspects, *handler); found != suspects.end()) {
       found->features.raise(Feature::caught, share);
       found->why += (found->why.empty() ? "" : "; ") +

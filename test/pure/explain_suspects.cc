@@ -1203,8 +1203,9 @@ TEST_CASE("the function that goes on after a failed call ranks before those that
                                             frame("next_id", "ids.c", 80), frame("main", "ids.c", 120)};
   const auto explained = [&](bool removes) {
     Case one;
+    one.input.questions = {{"persist:calls", "persist", "", "", {}}};
     for (int i = 0; i < 5; ++i) {
-      script::Run run = failing(2 * i).stack(frames);
+      script::Run run = failing(2 * i).stack(frames).has(103, 0, "explain_errno (ids.c:31)", 0);
       if (removes) run.does(103, "unlink", "/srv/ids.new");
       run.enters(104, "say").enters(105, "reply");
       one.add(Group::failing, run);
@@ -1227,16 +1228,19 @@ TEST_CASE("the function that goes on after a failed call ranks before those that
     out.function = "say", out.caller = caller, out.node = node;
     return out;
   };
+  CHECK(features(e, "persist")[explain::Feature::differs] > 0);
   explain::Explanation outer = e;
   add_handlers(e, {call("persist", "n2"), call("elsewhere", "n1"), call("reserve", "n1"), call("main", "n1")});
   CHECK(e.suspects.front().function == "reserve");
   CHECK(e.suspects.front().why.ends_with("after the failed call it was the first to go on: it called say"));
   CHECK(features(e, "reserve")[explain::Feature::caught] == 1);
   CHECK(features(e, "persist")[explain::Feature::passed_on] == 1);
+  CHECK(features(e, "persist")[explain::Feature::differs] == 0);  // it only passed the error on
   CHECK(features(e, "main")[explain::Feature::caught] == 0);
   // The more functions are in between, the likelier it is that one of them dropped the error.
   add_handlers(outer, {call("main", "n1")});
   CHECK(features(outer, "main")[explain::Feature::caught] < 0.5);
+  CHECK(features(outer, "persist")[explain::Feature::differs] > 0);
   CHECK(outer.suspects.front().function == "persist");
   CHECK(explained(true).aftermaths.empty());  // nothing shows who removed the file
 }
