@@ -8,12 +8,12 @@
 #include <csignal>
 #include <filesystem>
 #include <optional>
-#include <tuple>
 #include <unordered_map>
 
 #include "base/ascii.h"
 #include "explain/explain.h"
 #include "explain/function_names.h"
+#include "explain/reporters.h"
 #include "explain/symptom.h"
 #include "knowledge/verbs.h"
 
@@ -35,9 +35,7 @@ constexpr std::size_t kFewestBrokenOff = 2;
 constexpr double kInside = 0.6, kSuccession = 0.5;
 constexpr double kLeastReceived = 0.5;  // after a message, functions count until their share is below this
 constexpr double kUnknown = 0.5;        // value of `bug-alone` if no run shows what the fault does without the bug
-// Counts half, because the functions that get this result do no harm, if harmless runs return it, too.
-constexpr double kHarmlessResult = 0.5;
-constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
+constexpr double kLogScale = 4;         // brings the logarithm of a count near 1
 constexpr double kFullHelper = 0.1;  // a word counts in full if at least this share of the units of libraries uses it
 
 // at most this many ns pass between two methods that the same exception leaves
@@ -370,135 +368,6 @@ const Step* effect_of(const Input& input, const Run& run, const schedule::FaultO
   }
   return nullptr;
 }
-
-// Which functions reported to their callers what the fault did, and to which callers: by results that only failing
-// runs return, and, in JVMs, by exceptions that leave a method in failing runs only.
-class Reporters {
- public:
-  Reporters(const Input& input, const Comparison& comparison) : input_(input) {
-    for (const Difference& d : comparison.differences) {
-      const Kind& kind = input.kinds[d.kind];
-      const bool result = kind.what == StepKind::value && input.questions[kind.question].about_result();
-      // A result that correct runs return as well, only earlier, is nothing new.
-      if (d.next == kNoKind && !d.missing && d.earlier <= kUnknown && (result || kind.what == StepKind::thrown))
-        fresh_.emplace(d.kind, d.harmless ? kHarmlessResult : 1);
-    }
-    std::set<std::string> unreadable;
-    for (const Question& question : input.questions)
-      if (question.about_result() && !question.refused.empty()) unreadable.insert(key_of(function_of(question)));
-    for (const Question& question : input.questions)
-      if (const std::string key = key_of(function_of(question));
-          (question.about_result() || question.about_calls()) && question.refused.empty() && !unreadable.contains(key))
-        asked_.insert(key);
-    for (const Run& run : input.runs)
-      if (run.group == Group::failing) take(run);
-    // A function that returns what was reported to it passes it on, whether it is an error or another result.
-    for (const auto& [key, receiver] : receivers_)
-      for (const std::string& text : receiver.texts)
-        if (texts_[key].contains(text)) errors_.emplace(key, receiver.recipient.function);
-  }
-
-  // The function returned something that it returns in no correct run, or an exception left it.
-  [[nodiscard]] bool reported(const std::string& function) const { return reporters_.contains(key_of(function)); }
-  // The functions that returned an error, or passed on what was reported to them; their names by key_of().
-  [[nodiscard]] const std::map<std::string, std::string>& errors() const { return errors_; }
-  // It is known what the function returns. About a function that returns nothing, only other queries are made.
-  [[nodiscard]] bool known(const std::string& function) const { return asked_.contains(key_of(function)); }
-
-  // A function to which another one reported: the share of the failing runs, and the function that reported.
-  struct Recipient {
-    std::string function, node, by;
-    double share = 0;
-    double counts = 0;  // how much the report counts that counts most
-  };
-  // Without functions that passed an error on. Those that get a report with the bug only come first, then
-  // those that get it first.
-  [[nodiscard]] std::vector<Recipient> recipients() const {
-    std::vector<std::pair<std::int64_t, Recipient>> out;
-    const auto failing = static_cast<double>(std::count_if(input_.runs.begin(), input_.runs.end(),
-                                                           [](const Run& run) { return run.group == Group::failing; }));
-    for (const auto& [key, one] : receivers_) {
-      std::vector<std::int64_t> after = one.after_ns;
-      std::sort(after.begin(), after.end());
-      Recipient recipient = one.recipient;
-      recipient.share = recipient.counts * std::min(1.0, static_cast<double>(after.size()) /
-                                                             std::max(1.0, std::min(failing, asked_runs_)));
-      if (!errors_.contains(key) && !left_.contains(key))
-        out.emplace_back(after[after.size() / 2], std::move(recipient));
-    }
-    std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
-      return std::pair(-a.second.counts, a.first) < std::pair(-b.second.counts, b.first);
-    });
-    std::vector<Recipient> recipients;
-    for (auto& [after, one] : out) recipients.push_back(std::move(one));
-    return recipients;
-  }
-
- private:
-  struct Receiver {
-    Recipient recipient;
-    std::set<std::string> texts;         // what was reported to it
-    std::vector<std::int64_t> after_ns;  // after the fault, in each run
-  };
-
-  static std::string function_of(const Question& question) {
-    if (!question.function.empty()) return question.function.substr(0, question.function.find(" (inlined into "));
-    return question.text.substr(0, std::min(question.text.find(":return"), question.text.rfind(':')));
-  }
-
-  void take(const Run& run) {
-    using Hit = std::tuple<std::int64_t, std::int32_t, std::string>;  // time, thread and function
-    std::map<Hit, std::string> receivers;
-    std::map<std::pair<std::int32_t, std::string>, std::string> callers;  // by thread and function: the last caller
-    for (const schedule::Value& value : run.values)
-      if (value.question < input_.questions.size() && input_.questions[value.question].about_receivers())
-        receivers[{value.ts_ns, value.tid, key_of(function_of(input_.questions[value.question]))}] =
-            caller_in(value.text);
-    asked_runs_ += receivers.empty() ? 0 : 1;
-    std::set<std::string> here;
-    const auto report = [&](const Step& step, const std::string& caller, const std::string& text) {
-      const Kind& kind = input_.kinds[step.kind];
-      schedule::Frame frame;
-      frame.function = caller;
-      if (caller.empty() || !is_applications(frame)) return;
-      Receiver& receiver = receivers_[key_of(caller)];
-      if (!text.empty()) receiver.texts.insert(text);
-      if (here.insert(key_of(caller)).second) receiver.after_ns.push_back(step.ts_ns - run.cut_ns);
-      if (const double counts = fresh_.at(step.kind); counts > receiver.recipient.counts)
-        receiver.recipient = {caller, kind.node, kind.function, 0, counts};
-    };
-    for (const Step& step : run.steps) {
-      const Kind& kind = input_.kinds[step.kind];
-      if (kind.what == StepKind::value && input_.questions[kind.question].about_callers())
-        callers[{step.tid, key_of(function_of(input_.questions[kind.question]))}] = kind.function;
-      if (step.ts_ns <= run.cut_ns || step.ts_ns > run.end_ns || !fresh_.contains(step.kind)) continue;
-      const std::string key = key_of(kind.function);
-      reporters_.insert(key);
-      if (kind.what == StepKind::thrown) {
-        left_.insert(key);
-        const auto caller = callers.find({step.tid, key});
-        if (caller == callers.end()) continue;
-        errors_.emplace(key, kind.function);
-        report(step, caller->second, {});
-        continue;
-      }
-      const schedule::Value& value = run.values[step.source];
-      texts_[key].insert(value.text);
-      if (is_error(input_.questions[kind.question], value)) errors_.emplace(key, kind.function);
-      if (const auto to = receivers.find({value.ts_ns, value.tid, key}); to != receivers.end())
-        report(step, to->second, value.text);
-    }
-  }
-
-  const Input& input_;
-  // kinds of results and exceptions that failing runs have and correct runs do not, and how much each counts
-  std::map<std::uint32_t, double> fresh_;
-  std::set<std::string> asked_, reporters_, left_;  // by key_of(); left_: an exception left it
-  std::map<std::string, std::string> errors_;
-  std::map<std::string, std::set<std::string>> texts_;  // results of each function that only failing runs have
-  std::map<std::string, Receiver> receivers_;
-  double asked_runs_ = 0;
-};
 
 // The function that a failed call's error reached last. An error goes outward from function to function, each of which
 // returns it to the next one. The first function that returns as in correct runs has dealt with the error, or has

@@ -1,0 +1,61 @@
+// Which functions reported to their callers what the fault did, and to which callers: by results that only failing runs
+// return, and, in JVMs and in Python, by exceptions that leave a function in failing runs only. Pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace rose::explain {
+
+struct Input;
+struct Comparison;
+struct Question;
+struct Run;
+
+// A report that harmless runs contain as well counts half, because the functions that get it do no harm there.
+inline constexpr double kHarmlessResult = 0.5;
+
+class Reporters {
+ public:
+  Reporters(const Input& input, const Comparison& comparison);
+
+  // The function returned something that it returns in no correct run, or an exception left it.
+  [[nodiscard]] bool reported(const std::string& function) const;
+  // The functions that returned an error, or passed on what was reported to them; their names by key_of().
+  [[nodiscard]] const std::map<std::string, std::string>& errors() const { return errors_; }
+  // It is known what the function returns. About a function that returns nothing, only other queries are made.
+  [[nodiscard]] bool known(const std::string& function) const;
+
+  // A function to which another one reported: the share of the failing runs, and the function that reported.
+  struct Recipient {
+    std::string function, node, by;
+    double share = 0;
+    double counts = 0;  // how much the report counts that counts most
+  };
+  // Without functions that passed an error on. Those that get a report with the bug only come first, then those that
+  // get it first.
+  [[nodiscard]] std::vector<Recipient> recipients() const;
+
+ private:
+  struct Receiver {
+    Recipient recipient;
+    std::set<std::string> texts;         // what was reported to it
+    std::vector<std::int64_t> after_ns;  // after the fault, in each run
+  };
+  void take(const Run& run);
+
+  const Input& input_;
+  // kinds of results and exceptions that failing runs have and correct runs do not, and how much each counts
+  std::map<std::uint32_t, double> fresh_;
+  std::set<std::string> asked_, reporters_, left_;  // by key_of(); left_: an exception left it
+  std::map<std::string, std::string> errors_;
+  std::map<std::string, std::set<std::string>> texts_;  // results of each function that only failing runs have
+  std::map<std::string, Receiver> receivers_;
+  double asked_runs_ = 0;
+};
+
+}  // namespace rose::explain
