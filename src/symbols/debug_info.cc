@@ -407,7 +407,12 @@ std::vector<Parameter> children_of(Dwarf_Die* function, bool results) {
     Dwarf_Attribute attribute;
     if (dwarf_attr_integrate(&die, DW_AT_variable_parameter, &attribute) != nullptr)
       dwarf_formflag(&attribute, &result);
-    if (result == results) out.push_back({die, plain_name(&die)});
+    if (result != results) continue;
+    std::string name = plain_name(&die);
+    // In a function with `defer`, Go's compiler lists a result twice: in its register, and on the stack.
+    if (results && std::any_of(out.begin(), out.end(), [&](const Parameter& one) { return one.name == name; }))
+      continue;
+    out.push_back({die, std::move(name)});
   } while (out.size() < kMostParameters && dwarf_siblingof(&die, &die) == 0);
   return out;
 }

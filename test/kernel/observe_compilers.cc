@@ -314,10 +314,19 @@ func last(n int) (place, []byte, float64, error) { return place{"x", 1}, nil, 0.
 func many(n int) (place, place, []byte, error) { return place{}, place{}, nil, only(n) }
 
 //go:noinline
+func closing(n int) (int, error) {
+	defer number(n)
+	if n == 1 {
+		return 0, only(n)
+	}
+	return n, nil
+}
+
+//go:noinline
 func number(n int) int { return n }
 
 //go:noinline
-func save(n int) { last(n); many(n); number(n) }
+func save(n int) { last(n); many(n); closing(n) }
 
 func main() {
 	for n := 0; n < 3; n++ {
@@ -331,8 +340,9 @@ func main() {
   using Texts = std::vector<std::string>;
   const auto of = [&](const char* query) { return values(made.cgroup, made.at("victim"), query); };
   const std::string kText = "*errors.errorString";
-  CHECK(of("main.only:return.error") == Texts{"nil", "nil", kText, kText, "nil", "nil"});
+  CHECK(of("main.only:return.error") == Texts{"nil", "nil", kText, kText, kText, "nil", "nil"});
   CHECK(of("main.last:return.error") == Texts{"nil", kText, "nil"});
+  CHECK(of("main.closing:return.error") == Texts{"nil", kText, "nil"});
   CHECK(of("main.number:return") == Texts{"0", "1", "2"});
   const Texts to = of("main.last:return:callers");
   REQUIRE(to.size() == 3);
