@@ -35,7 +35,10 @@ constexpr std::size_t kFewestBrokenOff = 2;
 constexpr double kInside = 0.6, kSuccession = 0.5;
 constexpr double kLeastReceived = 0.5;  // after a message, functions count until their share is below this
 constexpr double kUnknown = 0.5;        // value of `bug-alone` if no run shows what the fault does without the bug
-constexpr double kLogScale = 4;         // brings the logarithm of a count near 1
+// A function that gets an error, and then makes calls that it makes in no correct run, has noticed the error: it logs
+// it, or gives an answer of another form. It counts less than one that does nothing with it.
+constexpr double kActs = 0.25;
+constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
 constexpr double kFullHelper = 0.1;  // a word counts in full if at least this share of the units of libraries uses it
 
 // at most this many ns pass between two methods that the same exception leaves
@@ -379,8 +382,8 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
     double share = 0;  // added up over the runs
     std::string node, by;
   };
-  std::map<std::string, Got> got;  // the functions that an error on a stack reached last
-  std::set<std::string> passed;
+  std::map<std::string, Got> got;       // the functions that an error on a stack reached last
+  std::set<std::string> passed, outer;  // functions on stacks that passed an error on; outer: not the innermost ones
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
     std::set<std::string> here;
@@ -391,8 +394,14 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
         continue;
       for (const schedule::Stack& stack : fault->stacks) {
         const std::vector<const schedule::Frame*> frames = application(stack);
+        // The error went through all functions up to the last that reports it, also through those about which nothing
+        // is known, such as inlined ones.
         std::size_t i = 0;
-        for (; i < frames.size() && reporters.reported(frames[i]->function); ++i) passed.insert(frames[i]->function);
+        for (std::size_t k = 0; k < frames.size(); ++k) {
+          if (reporters.reported(frames[k]->function)) i = k + 1;
+          else if (reporters.known(frames[k]->function)) break;
+        }
+        for (std::size_t k = 0; k < i; ++k) (k == 0 ? passed : outer).insert(frames[k]->function);
         // If it is not known what a function returns, that function or one further out stopped the error.
         std::size_t end = i;
         while (end < frames.size() && !reporters.known(frames[end]->function)) ++end;
@@ -409,8 +418,10 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
   }
   for (const auto& [function, one] : got) {
     Evidence& evidence = out[function];
-    const double share =
-        one.share / static_cast<double>(failing) * (evidence.features[Feature::spared] > 0 ? kHarmlessResult : 1);
+    const bool acts = !one.by.empty() && reporters.acts(function);
+    evidence.reported = evidence.reported || acts;
+    const double share = one.share / static_cast<double>(failing) * (acts ? kActs : 1) *
+                         (evidence.features[Feature::spared] > 0 ? kHarmlessResult : 1);
     evidence.features.raise(Feature::caught, share);
     evidence.tell(share, one.node,
                   one.by.empty() ? "the failed call's error reached it and went no further"
@@ -423,13 +434,18 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
   double share = 1;
   for (const Reporters::Recipient& recipient : reporters.recipients()) {
     Evidence& evidence = out[recipient.function];
-    if (!passed.contains(recipient.function)) evidence.features.raise(Feature::caught, share * recipient.share);
+    if (!passed.contains(recipient.function) && !outer.contains(recipient.function) &&
+        !got.contains(recipient.function))
+      evidence.features.raise(Feature::caught, share * recipient.share);
     evidence.tell(share * recipient.share, recipient.node,
                   fmt::format("it is the first to get what {} returns only after the fault", recipient.by));
     share = kOuter;
   }
+  // The innermost function can only report the failed call. The functions further out may have to undo something, or
+  // repeat the call, so what they do still counts.
+  for (const std::string& function : outer) out[function].features.raise(Feature::passed_on, 1);
   for (const auto& [key, function] : reporters.errors()) {
-    out[function].reported = true;
+    out[function].reported = out[function].reported || !outer.contains(function);
     out[function].features.raise(Feature::passed_on, 1);
   }
 }

@@ -21,6 +21,8 @@ std::string function_of(const Question& question) {
 Reporters::Reporters(const Input& input, const Comparison& comparison) : input_(input) {
   for (const Difference& d : comparison.differences) {
     const Kind& kind = input.kinds[d.kind];
+    if (kind.what == StepKind::value && input.questions[kind.question].about_calls() && d.next == kNoKind && !d.missing)
+      acting_.insert(key_of(kind.function));
     const bool result = kind.what == StepKind::value && input.questions[kind.question].about_result();
     // A result that correct runs return as well, only earlier, is nothing new.
     if (d.next == kNoKind && !d.missing && d.earlier <= kMostEarlier && (result || kind.what == StepKind::thrown))
@@ -42,6 +44,8 @@ Reporters::Reporters(const Input& input, const Comparison& comparison) : input_(
 }
 
 bool Reporters::reported(const std::string& function) const { return reporters_.contains(key_of(function)); }
+
+bool Reporters::acts(const std::string& function) const { return acting_.contains(key_of(function)); }
 
 bool Reporters::known(const std::string& function) const { return asked_.contains(key_of(function)); }
 

@@ -30,6 +30,9 @@ class Reporters {
   // It is known what the function returns. About a function that returns nothing, only other queries are made.
   [[nodiscard]] bool known(const std::string& function) const;
 
+  // The function makes calls in failing runs that it makes in no correct run.
+  [[nodiscard]] bool acts(const std::string& function) const;
+
   // A function to which another one reported: the share of the failing runs, and the function that reported.
   struct Recipient {
     std::string function, node, by;
@@ -51,7 +54,7 @@ class Reporters {
   const Input& input_;
   // kinds of results and exceptions that failing runs have and correct runs do not, and how much each counts
   std::map<std::uint32_t, double> fresh_;
-  std::set<std::string> asked_, reporters_, left_;  // by key_of(); left_: an exception left it
+  std::set<std::string> asked_, reporters_, left_, acting_;  // by key_of(); left_: an exception left it
   std::map<std::string, std::string> errors_;
   std::map<std::string, std::set<std::string>> texts_;  // results of each function that only failing runs have
   std::map<std::string, Receiver> receivers_;

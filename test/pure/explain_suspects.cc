@@ -1309,6 +1309,37 @@ TEST_CASE("of the functions that return an error to each other, the one that sto
   CHECK(features_of(stopped, "persist")[explain::Feature::spared] == 0);
 }
 
+TEST_CASE("a function that notices an error counts less, and one that passes it on may have to undo something",
+          "[explain]") {
+  const std::vector<schedule::Frame> frames{frame("write_all", "kv.c", 9), frame("append", "kv.c", 30),
+                                            frame("put", "kv.c", 60), frame("main", "kv.c", 120)};
+  const auto explained = [&](bool logs) {
+    Case one;
+    // `write_all` is inlined, so what it returns is not known.
+    one.input.questions = {{"append:return", "append", "int", "", {}},
+                           {"append:calls", "append", "", "", {}},
+                           {"put:return", "put", "int", "", {}},
+                           {"put:calls", "put", "", "", {}}};
+    for (int i = 0; i < 5; ++i) {
+      script::Run run = failing(2 * i).stack(frames).has(103, 1, "errno (kv.c:31)", 0).has(104, 0, "-1", -1);
+      if (logs) run.has(105, 3, "say (kv.c:61)", 0);
+      one.add(Group::failing, run.has(106, 2, "0", 0));
+      one.add(Group::sound, sound(2 * i + 1).has(104, 0, "0", 0).has(106, 2, "0", 0));
+    }
+    return one.explain();
+  };
+  const explain::Explanation silent = explained(false), logged = explained(true);
+  CHECK(features_of(silent, "put")[explain::Feature::caught] == 1);
+  CHECK(features_of(logged, "put")[explain::Feature::caught] == 0.25);
+  CHECK(features_of(logged, "put")[explain::Feature::differs] == 0);
+  for (const explain::Explanation* e : {&silent, &logged}) {
+    CHECK(features_of(*e, "write_all")[explain::Feature::passed_on] == 1);
+    CHECK(features_of(*e, "append")[explain::Feature::passed_on] == 1);
+    CHECK(features_of(*e, "append")[explain::Feature::differs] > 0);
+  }
+  CHECK(logged.suspects.front().function == "append");
+}
+
 TEST_CASE("where only an answer is lost, the client is suspected rather than the server", "[explain]") {
   const auto explained = [&](const std::string& call) {
     Case one;
