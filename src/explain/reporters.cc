@@ -101,7 +101,8 @@ void Reporters::take(const Run& run) {
       left_.insert(key);
       const auto caller = callers.find({step.tid, key});
       if (caller == callers.end()) continue;
-      errors_.emplace(key, kind.function);
+      // All work of a function that an exception leaves is aborted, and may be half done, so this does not count
+      // against it.
       report(step, caller->second, {});
       continue;
     }
