@@ -116,8 +116,8 @@ std::vector<std::string> values(const TestCgroup& cgroup, const fs::path& progra
   return out;
 }
 
-// The callers of a function, in the order of its calls. Each is read at one location. If a goroutine begins there, what
-// started the goroutine follows the caller.
+// The callers of a function, in the order of its calls. Each is read at one location. If the caller is the start of a
+// goroutine, the function that started the goroutine follows it.
 std::vector<std::string> callers(const TestCgroup& cgroup, const fs::path& program, const std::string& function) {
   return values(cgroup, program, function + ":callers");
 }
