@@ -28,6 +28,14 @@ bool data_call(std::string_view syscall) {
   return in(kCalls, syscall);
 }
 
+// True for calls that return EAGAIN if a limit is reached: of processes, threads, locked memory or asynchronous
+// requests (man 2 of each call). Others return it whenever they would have to wait.
+bool fails_at_limit(std::string_view syscall) {
+  static constexpr std::array<std::string_view, 10> kCalls{"clone", "clone3",   "fork",   "vfork", "execve",
+                                                           "mlock", "mlockall", "mremap", "mmap",  "io_setup"};
+  return in(kCalls, syscall);
+}
+
 }  // namespace
 
 bool resource_error(int err) {
@@ -88,7 +96,7 @@ bool file_path(std::string_view path) {
 bool usual_noise(int err, std::string_view syscall, std::string_view path) {
   if (kernel::runtime_asks(err, syscall, path)) return true;
   switch (err) {
-    case EAGAIN:
+    case EAGAIN: return !fails_at_limit(syscall);
     case EINPROGRESS:
     case EALREADY:
     case EISCONN:
@@ -125,6 +133,7 @@ int ordinariness(int err, std::string_view syscall, std::string_view path, bool 
   // Reading /proc and /sys fails as well when descriptors or memory run out; that is only a consequence.
   const bool kernels_own = path.starts_with("/proc/") || path.starts_with("/sys/");
   if (resource_error(err) && !connection_error(err, syscall, has_peer)) return kernels_own ? 2 : 0;
+  if (err == EAGAIN) return 0;  // usual_noise() excludes all calls but those that fail at a limit
   switch (err) {
     case ENOENT:
     case EEXIST:

@@ -143,7 +143,8 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   for (const std::string_view call : by_word)
     if (std::find(by_error.begin(), by_error.end(), call) != by_error.end()) add(call);
   for (const std::string_view call : by_word) add(call);
-  if (exact) return all;
+  // Calls of other operations return EAGAIN for reasons of their own.
+  if (exact || (error == EAGAIN && !all.empty())) return all;
   for (const std::string_view call : by_error) add(call);
   return all;
 }

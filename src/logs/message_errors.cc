@@ -93,12 +93,18 @@ Found MessageReader::error_before_failure() const {
   return {};
 }
 
-// The last operation that is named before the error. If there is none, the first one after it.
+// The last operation that is named before the error. If there is none, the first one after it. Operations in the words
+// of the error do not count ("too many open files"), except those that create processes, which no other error names:
+// "unable to create native thread".
 Operation MessageReader::find_operation(std::size_t from, const Found& error) const {
   const Statement* best = nullptr;
-  bool before = false;
+  bool before = false, within = false;
   for (const Statement& statement : statements_) {
-    if (statement.entry->says != Says::operation || statement.begin < from || error.covers(statement.begin)) continue;
+    if (statement.entry->says != Says::operation || statement.begin < from) continue;
+    if (error.covers(statement.begin)) {
+      within = within || operation_named(statement.entry->name) == Operation::spawn;
+      continue;
+    }
     const bool here_before = error.at != std::string_view::npos && statement.begin < error.at;
     const bool better = best == nullptr || (here_before && (!before || statement.begin > best->begin)) ||
                         (!here_before && !before && statement.begin < best->begin);
@@ -106,7 +112,8 @@ Operation MessageReader::find_operation(std::size_t from, const Found& error) co
     best = &statement;
     before = here_before;
   }
-  return best == nullptr ? Operation::unknown : operation_named(best->entry->name);
+  if (best == nullptr) return within ? Operation::spawn : Operation::unknown;
+  return operation_named(best->entry->name);
 }
 
 }  // namespace rose::logs
