@@ -97,11 +97,16 @@ bool part_fell_silent(const NodeLog* log, const Repeated& report) {
   });
 }
 
-// No process listens at a Unix socket of the node, because the process that did has ended.
+// True if no process listens at a Unix socket, because the process that did has ended. PostgreSQL's sockets are named
+// .s.PGSQL.5432.
+bool lacks_listener(const Meaning& meaning) {
+  const std::string_view name = std::string_view(meaning.path).substr(meaning.path.rfind('/') + 1);
+  const bool socket = name.ends_with(".sock") || name.ends_with(".socket") || name.starts_with(".s.");
+  return socket && meaning.peer.empty() && (meaning.error == ENOENT || meaning.error == ECONNREFUSED);
+}
+
 void add_end_of_listener(Findings& found, std::size_t n, const Report& report) {
-  const Meaning& meaning = report.meaning;
-  const bool nobody = meaning.error == ENOENT || meaning.error == ECONNREFUSED;
-  if (!nobody || !meaning.path.ends_with(".sock") || !meaning.peer.empty()) return;
+  if (!lacks_listener(report.meaning)) return;
   Hint& hint = found.add(Hint::Kind::end, n, *report.first, kRefused * report.weight);
   hint.signal = SIGKILL;
   hint.count = report.count;
@@ -146,7 +151,7 @@ void NodeReports::add_hints() {
   for (const auto& [other, report] : unnamed_)
     if ((found_.names.size() == 2 || (peers_.empty() && refusing_.empty())) && !peers_.contains(other) &&
         !refusing_.contains(other)) {
-      if (report.meaning.error == ECONNREFUSED) add_refusal(other, report, true);
+      if (report.meaning.error == ECONNREFUSED || lacks_listener(report.meaning)) add_refusal(other, report, true);
       else add_silence(found_, n_, other, report, kMissedByOthers, true);
     }
   for (const auto& [other, report] : refusing_) add_refusal(other, report, false);
@@ -160,7 +165,9 @@ void NodeReports::add_hints() {
 }
 
 void NodeReports::add_refusal(const std::string& other, const Report& report, bool unnamed) {
-  if (!peers_.contains(other)) add_silence(found_, n_, other, report, kRefusedByFirewall, unnamed);
+  // No network is between a process and its Unix socket.
+  if (!peers_.contains(other) && !lacks_listener(report.meaning))
+    add_silence(found_, n_, other, report, kRefusedByFirewall, unnamed);
   bool ended = false;
   for (Hint& hint : found_.hints) {
     if (hint.kind != Hint::Kind::end || hint.node != other) continue;
