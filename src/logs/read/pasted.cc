@@ -8,9 +8,10 @@
 namespace rose::logs {
 namespace {
 
-// The longest line, in characters and in words, that counts as a heading.
+// The longest line, in characters and in words, that counts as a heading. The heading of a section in a report ("## n1
+// (the leader, which ...)") may have more words if its first words name the node.
 constexpr std::size_t kLongestHeading = 120;
-constexpr std::size_t kWordsOfHeading = 5;
+constexpr std::size_t kWordsOfHeading = 5, kWordsBeforeRemark = 3;
 constexpr std::size_t kLongestPrompt = 60;
 
 }  // namespace
@@ -35,8 +36,9 @@ std::string node_in_heading(std::string_view line, const std::function<bool(std:
   if (line.empty() || line.size() > kLongestHeading) return {};
   const bool of_tail = line.starts_with("==> ") && line.ends_with(" <==");
   if (!of_tail && line.back() != ':' && line[0] != '#' && line[0] != '*' && line[0] != '-') return {};
+  const bool of_section = line.starts_with("##") || line.starts_with("**");
   std::string host;
-  std::size_t words = 0;
+  std::size_t words = 0, named_at = 0;
   for (std::size_t at = 0; at < line.size();) {
     std::size_t end = at;
     while (end < line.size() && (is_name_char(line[end]) || line[end] == '/')) ++end;
@@ -51,10 +53,13 @@ std::string node_in_heading(std::string_view line, const std::function<bool(std:
     word.remove_prefix(std::min(word.rfind('/') + 1, word.size()));  // npos + 1 is 0: the whole word
     for (const std::string_view ending : {".log", ".txt", ".out"})
       if (word.ends_with(ending)) word.remove_suffix(ending.size());
-    if (!host.empty() || !names_node(word)) continue;
-    host = word;
+    if (!host.empty()) continue;
+    host = names_node(word) ? std::string(word) : lower_case(word);  // a heading may begin with a capital letter
+    if (!names_node(host)) host.clear();
+    else named_at = words;
   }
-  return words > kWordsOfHeading ? std::string() : host;
+  const bool short_enough = words <= kWordsOfHeading || (of_section && named_at <= kWordsBeforeRemark);
+  return short_enough ? host : std::string();
 }
 
 }  // namespace rose::logs
