@@ -161,6 +161,39 @@ std::size_t add_lives(Findings& found, std::size_t n) {
   return since;
 }
 
+// Assumption: a program reports its start in several messages that it logs only then. Goal: to find a new start in an
+// excerpt that begins in the middle of a life, so that its first messages do not occur again. Derivation: components of
+// a program start as well; if no message before reports a start, and several at once do, the program starts. A log that
+// begins with a start reports those of components later. Returns the index of the first message of the new start; 0 if
+// there is none.
+std::size_t find_first_start(const Findings& found, std::size_t n) {
+  constexpr std::size_t kLeastOfLife = 3, kLeastSigns = 2;
+  constexpr std::int64_t kSameStart = 30 * kSecond, kLeastLived = 3 * kSecond;
+  const NodeLog& here = found.node(n);
+  if (!found.normal.nodes.empty() || !is_timed(here)) return 0;
+  const auto is_sign = [&](const Message& message) {
+    const Meaning meaning = found.meaning(message);
+    return meaning.starting || meaning.serving;
+  };
+  const auto first = static_cast<std::size_t>(std::find_if(here.messages.begin(), here.messages.end(), is_sign) -
+                                              here.messages.begin());
+  if (first < kLeastOfLife || first == here.messages.size()) return 0;
+  // What comes before is a life if it is longer than a start, or if it is over before the start begins. A start may
+  // pause as well, but then its messages before come at once.
+  const std::int64_t begin = here.messages[first].ts_ns, gap = begin - here.messages[first - 1].ts_ns;
+  const std::int64_t lived = begin - gap - here.messages.front().ts_ns;
+  std::int64_t longest = kSecond;
+  for (std::size_t i = 1; i < first; ++i)
+    longest = std::max(longest, here.messages[i].ts_ns - here.messages[i - 1].ts_ns);
+  if (lived < kSameStart && (lived < kLeastLived || gap < kGapFactor * longest)) return 0;
+  std::set<TemplateId> signs;
+  for (std::size_t i = first; i < std::min(here.messages.size(), first + kBannerMessages) &&
+                              here.messages[i].ts_ns - here.messages[first].ts_ns <= kSameStart;
+       ++i)
+    if (is_sign(here.messages[i])) signs.insert(here.messages[i].kind);
+  return signs.size() >= kLeastSigns ? first : 0;
+}
+
 // Adds a hint if the last life ended in a panic or a similar failure of its own. Returns true if it did.
 bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   const NodeLog& here = found.node(n);
@@ -281,7 +314,12 @@ bool is_missed_after_stop(const Findings& found, std::size_t n) {
 // were not stopped; a log that ends early.
 void find_ends(Findings& found, std::size_t n) {
   const NodeLog& here = found.node(n);
-  const std::size_t since = add_lives(found, n), end = here.messages.size();
+  std::size_t since = add_lives(found, n);
+  const std::size_t end = here.messages.size();
+  if (since == 0) {
+    since = find_first_start(found, n);
+    if (since != 0) add_life(found, n, 0, since);
+  }
   add_inner_panics(found, n);
   add_restarts(found, n);
   if (end == 0 || add_panic(found, n, since) || !is_timed(here)) return;
