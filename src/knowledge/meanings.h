@@ -25,7 +25,7 @@ enum class Says : std::uint8_t {
   operation,  // what was being done, Entry::name
   lost,       // a peer is missing, silent or refuses connections
   closed,     // a peer is missing, and its machine answered, as when its process ends
-  cut_off,    // the writer's own network interface is down
+  cut_off,    // the writer's own network interface is down, or its kernel drops packets
   outcast,    // the writer was excluded from the cluster, or is alone
   late,       // something waited too long
   in_vain,    // an attempt failed, without a stated reason

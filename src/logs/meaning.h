@@ -58,7 +58,7 @@ struct Meaning {
   bool out_of_memory = false;
   bool lost = false;         // a peer is missing, silent or refuses connections
   std::size_t lost_end = 0;  // lost: the offset after the words that report it; 0: only an error reports it
-  bool cut_off = false;      // the network interface of the writer is down
+  bool cut_off = false;      // the network interface of the writer is down, or its kernel drops packets
   bool unresolved = false;   // a host name was not resolved: the missing peer may be the name server
   bool outcast = false;      // the other nodes excluded the writer from the cluster
   // lost: the machine of the peer answered, as it does when the peer's process ends. The machine of a partitioned peer
