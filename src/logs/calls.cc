@@ -12,7 +12,7 @@ using Calls = std::vector<std::string_view>;
 // The system calls of an operation, most likely first; the index is the value of Operation.
 const Calls& calls_of(Operation operation) {
   static const Calls none;
-  static const std::array<Calls, 19> all = {{
+  static const std::array<Calls, 21> all = {{
       {},
       {"openat", "open", "creat"},
       {"read", "pread64", "readv"},
@@ -32,6 +32,8 @@ const Calls& calls_of(Operation operation) {
       {"socket"},
       {"inotify_init1"},
       {"flock", "fcntl"},
+      {"chmod", "fchmodat", "fchmod"},
+      {"chown", "fchownat", "fchown", "lchown"},
   }};
   const auto i = static_cast<std::size_t>(operation);
   return i < all.size() ? all[i] : none;

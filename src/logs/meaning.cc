@@ -23,7 +23,9 @@ bool on_files(Operation operation) {
     case Operation::truncate:
     case Operation::rename:
     case Operation::unlink:
-    case Operation::mkdir: return true;
+    case Operation::mkdir:
+    case Operation::set_mode:
+    case Operation::set_owner: return true;
     default: return false;
   }
 }

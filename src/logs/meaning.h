@@ -33,7 +33,9 @@ enum class Operation : std::uint8_t {
   memory,
   socket,
   watch,
-  lock
+  lock,
+  set_mode,
+  set_owner
 };
 
 inline constexpr std::int64_t kLeastPause = 500'000'000;  // ns: shorter pauses are normal

@@ -12,23 +12,13 @@ using knowledge::Says;
 using knowledge::Statement;
 
 constexpr std::array kOperations = std::to_array<std::pair<std::string_view, Operation>>({
-    {"open", Operation::open},
-    {"read", Operation::read},
-    {"write", Operation::write},
-    {"sync", Operation::sync},
-    {"truncate", Operation::truncate},
-    {"rename", Operation::rename},
-    {"unlink", Operation::unlink},
-    {"mkdir", Operation::mkdir},
-    {"connect", Operation::connect},
-    {"accept", Operation::accept},
-    {"listen", Operation::listen},
-    {"send", Operation::send},
-    {"receive", Operation::receive},
-    {"spawn", Operation::spawn},
-    {"memory", Operation::memory},
-    {"socket", Operation::socket},
-    {"watch", Operation::watch},
+    {"open", Operation::open},           {"read", Operation::read},         {"write", Operation::write},
+    {"sync", Operation::sync},           {"truncate", Operation::truncate}, {"rename", Operation::rename},
+    {"unlink", Operation::unlink},       {"mkdir", Operation::mkdir},       {"connect", Operation::connect},
+    {"accept", Operation::accept},       {"listen", Operation::listen},     {"send", Operation::send},
+    {"receive", Operation::receive},     {"spawn", Operation::spawn},       {"memory", Operation::memory},
+    {"socket", Operation::socket},       {"watch", Operation::watch},       {"set-mode", Operation::set_mode},
+    {"set-owner", Operation::set_owner},
 });
 
 Operation operation_named(std::string_view name) {

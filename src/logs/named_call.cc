@@ -26,6 +26,8 @@ Operation operation_of_call(std::string_view name) {
       {" mkdir mkdirat mkdir0 ", Operation::mkdir},
       {" accept accept4 ", Operation::accept},
       {" connect ", Operation::connect},
+      {" chmod fchmod fchmodat ", Operation::set_mode},
+      {" chown fchown fchownat lchown ", Operation::set_owner},
   });
   if (name.size() < 4 || name.find(' ') != std::string_view::npos) return Operation::unknown;
   for (const Call& call : kCalls)
@@ -57,10 +59,10 @@ std::string_view call_of_native(std::string_view method) {
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
-// The operation of the first of the next frames whose method of sun.nio is in kMethods. This is needed because the
-// trace of a UnixException contains no native method. The names are those in the JDK's sources (sun.nio.fs,
-// sun.nio.ch).
-Operation operation_of_jdk(std::string_view frames) {
+// The operation of the first of the next frames whose method is in kMethods. This is needed because the trace of a
+// UnixException of Java and that of an IOException of .NET contain no native method. The names are those in the sources
+// of the JDK (sun.nio.fs, sun.nio.ch) and of dotnet/runtime (System.Private.CoreLib).
+Operation operation_of_frames(std::string_view frames) {
   constexpr std::size_t kFrames = 8;
   struct Method {
     std::string_view name;
@@ -83,13 +85,27 @@ Operation operation_of_jdk(std::string_view frames) {
       {"filechannelimpl.write", Operation::write},
       {"filechannelimpl.read", Operation::read},
       {"filechannelimpl.truncate", Operation::truncate},
+      {"safefilehandle.open", Operation::open},
+      {"randomaccess.writeatoffset", Operation::write},
+      {"randomaccess.readatoffset", Operation::read},
+      {"randomaccess.setfilelength", Operation::truncate},
+      {"filestreamhelpers.flushtodisk", Operation::sync},
+      {"filesystem.movefile", Operation::rename},
+      {"filesystem.deletefile", Operation::unlink},
+      {"filesystem.createdirectory", Operation::mkdir},
   });
   for (std::size_t n = 0; n < kFrames && !frames.empty(); ++n) {
     const std::string_view frame = frames.substr(0, frames.find('\n'));
-    if (!is_code_line(frame)) break;
+    const std::size_t indent = std::min(frame.find_first_not_of(" \t"), frame.size());
+    const bool separates = frame.substr(indent).starts_with("--- end of inner exception");
+    if (!is_code_line(frame) && !separates) break;
     const std::size_t open = frame.find('(');
     const std::string_view name = frame.substr(0, open);
-    if (name.find(" sun.nio.") != std::string_view::npos || name.find("/sun.nio.") != std::string_view::npos)
+    const bool of_library = name.find(" sun.nio.") != std::string_view::npos ||
+                            name.find("/sun.nio.") != std::string_view::npos ||
+                            name.find(" system.io.") != std::string_view::npos ||
+                            name.find(" microsoft.win32.safehandles.") != std::string_view::npos;
+    if (of_library)
       for (const Method& method : kMethods)
         if (name.ends_with("." + std::string(method.name))) return method.operation;
     frames.remove_prefix(std::min(frame.size() + 1, frames.size()));
@@ -153,7 +169,7 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
       native = call_of_native(frame);
       return operation_of_call(frame);
     }
-    return operation_of_jdk(following.substr(next + 1));
+    return operation_of_frames(following.substr(next + 1));
   }
   // If the error is only a class of errors, the call may follow in quotes: "IO Error: Custom { error: "pread" }".
   if (error.vague)
