@@ -704,8 +704,8 @@ syscall = "ptrace"
      ""},
     {kNode + "[[meaning]]\nsays = \"operation\"\nwords = \"bent\"\noperation = \"bend\"\n",
      "7:13: meaning.operation: 'bend' is not one of \"accept\", \"connect\", \"listen\", \"memory\", \"mkdir\", "
-     "\"open\", \"read\", \"receive\", \"rename\", \"send\", \"socket\", \"spawn\", \"sync\", \"truncate\", "
-     "\"unlink\", \"watch\", \"write\"",
+     "\"open\", \"read\", \"receive\", \"rename\", \"send\", \"set-mode\", \"set-owner\", \"socket\", \"spawn\", "
+     "\"sync\", \"truncate\", \"unlink\", \"watch\", \"write\"",
      "did you mean 'send'?"},
     {kNode + "[[meaning]]\nsays = \"late\"\nwords = \"<bent>\"\n",
      "6:9: meaning.words: there are no words '<bent>'",
