@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "base/begins_with.h"
 #include "base/folder.h"
 #include "base/text.h"
 
@@ -26,11 +27,6 @@ std::string clean(std::string_view text) {
   std::replace_if(
       out.begin(), out.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return out;
-}
-
-bool begins_with_any(std::string_view text, const auto& beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [text](std::string_view one) { return text.starts_with(one); });
 }
 
 }  // namespace

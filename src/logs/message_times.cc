@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/begins_with.h"
 #include "logs/message_reader.h"
 #include "logs/spans.h"
 
@@ -20,10 +21,6 @@ constexpr double kLongestSpan = 3600e9;  // ns; a longer duration is not that of
 // Distances in characters.
 constexpr std::size_t kUnitDistance = 28;                     // between a number and its unit
 constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;  // around a number, for words that mark it as a limit
-
-bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.starts_with(word); });
-}
 
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });

@@ -285,7 +285,7 @@ fn main() {
   CHECK(large->refused.find("in memory whose address is not returned") != std::string::npos);
 }
 
-TEST_CASE("the errors that Go functions return are told from nil, and to whom they return") {
+TEST_CASE("errors of Go functions are distinguished from nil, and their receivers are recorded") {
   need("go");
   const Sources made;
   fs::create_directory(made.at("go"));

@@ -1,5 +1,6 @@
 // How the services of real Compose files are read, and which files are refused, with a message that contains the line.
 #include "config/compose.h"
+#include "environment.h"
 #include "folder.h"
 
 #include <sys/socket.h>
@@ -683,10 +684,9 @@ TEST_CASE("profiles, variables and their source file are recorded") {
   std::ofstream(folder / "compose.yaml")
       << "services:\n  a: {image: \"x:${TAG}\", profiles: [p]}\n  b: {image: \"y:${ROSE_TEST_OUTSIDE}\"}\n";
   std::ofstream(folder / ".env") << "TAG=1   # what we run\nROSE_TEST_OUTSIDE=beside\n";
-  ::setenv("ROSE_TEST_OUTSIDE", "given", 1);
+  const rose::test::Environment outside("ROSE_TEST_OUTSIDE", "given");
   const auto plain = read_compose_files({folder / "compose.yaml"});
   const auto chosen = read_compose_files({folder / "compose.yaml"}, {{"p"}, {{"ROSE_TEST_OUTSIDE", "chosen"}}});
-  ::unsetenv("ROSE_TEST_OUTSIDE");
   REQUIRE((plain.has_value() && chosen.has_value()));
   REQUIRE(plain->nodes.size() == 1);
   CHECK(plain->nodes[0].container->image == "y:given");

@@ -1,5 +1,6 @@
 // Which commands are sent to container engines, word for word, and how their answers are read.
 #include "deploy/engine.h"
+#include "environment.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -137,9 +138,11 @@ TEST_CASE("an image's command is read from the output of either engine") {
 }
 
 TEST_CASE("heal executes only lines that remove resources of that run") {
-  ::setenv("CONTAINERS_CONF", "/x y/containers.conf", 1);
-  const std::string line = undo_line(remove_words({{"/usr/bin/podman"}, true, ""}, {"rose-abcdef-n1"}));
-  ::unsetenv("CONTAINERS_CONF");
+  std::string line;
+  {
+    const rose::test::Environment engine("CONTAINERS_CONF", "/x y/containers.conf");
+    line = undo_line(remove_words({{"/usr/bin/podman"}, true, ""}, {"rose-abcdef-n1"}));
+  }
   const Words words = undo_words(line, "rose-abcdef");
   REQUIRE_FALSE(words.empty());
   CHECK(words.front() == "/usr/bin/env");

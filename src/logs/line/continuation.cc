@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "base/ascii.h"
+#include "base/begins_with.h"
 #include "logs/line/chars.h"
 #include "logs/line/tokens.h"
 
 namespace rose::logs {
 namespace {
-
-bool starts_with_any(std::string_view line, std::span<const std::string_view> beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [&](std::string_view beginning) { return line.starts_with(beginning); });
-}
 
 // True for the name of an exception: "java.io.IOException", "OSError", "kafka.common.errors.TimeoutException",
 // "std::bad_alloc".
@@ -75,7 +70,7 @@ bool begins_by_itself(std::string_view line) {
                                                                              "error: ",
                                                                              "ERROR: ",
                                                                              "FATAL: "});
-  if (starts_with_any(line, kBeginnings)) return true;
+  if (begins_with_any(line, kBeginnings)) return true;
   return line.find(": Assertion `") != std::string_view::npos;
 }
 
@@ -86,7 +81,7 @@ bool looks_like_rest(std::string_view line) {
       {"at ", "Caused by: ", "Suppressed: ", "... ", "}", ")", "]", "goroutine ", "created by ",
        "Wrapped by: ", "During handling of the above", "The above exception was",
        "stack backtrace:", "note: ", "[signal ", "File \"", "main.", "runtime.", "exit status"});
-  if (starts_with_any(line, kBeginnings)) return true;
+  if (begins_with_any(line, kBeginnings)) return true;
   return names_exception(line) && !line.starts_with("Exception in thread");
 }
 

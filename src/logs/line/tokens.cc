@@ -7,12 +7,6 @@
 
 namespace rose::logs {
 
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && blank_char(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank_char(text.back())) text.remove_suffix(1);
-  return text;
-}
-
 bool hex_pointer(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
   return text.size() >= 8 && text.size() <= 16 &&

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <string_view>
 
+#include "base/trim.h"
+
 namespace rose::logs {
 
 inline constexpr std::size_t kLongestName = 120;  // characters of the name of a thread, logger or exception
 
-// The text without blanks at its ends.
-[[nodiscard]] std::string_view trimmed(std::string_view text);
+// The text without blanks at its ends. Other white space belongs to the token.
+[[nodiscard]] inline std::string_view trimmed(std::string_view text) { return rose::trimmed(text, " \t"); }
 
 // True for a thread id printed as an address: "7f1b2c3d4e5f", "0x7f1b2c3d4e5f".
 [[nodiscard]] bool hex_pointer(std::string_view text);

@@ -1,6 +1,6 @@
 #include "logs/read/journal.h"
 
-#include <array>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/text.h"
@@ -28,9 +28,7 @@ void take_field(std::string_view key, std::string_view value, JournalEntry& entr
   } else if (key == "_HOSTNAME") {
     entry.host.assign(value);
   } else if (key == "PRIORITY" && value.size() == 1 && value[0] >= '0' && value[0] <= '7') {
-    constexpr std::array kLevels = {Level::fatal,   Level::fatal,  Level::fatal, Level::error,
-                                    Level::warning, Level::notice, Level::info,  Level::debug};
-    entry.level = kLevels[static_cast<std::size_t>(value[0] - '0')];
+    entry.level = level_of_severity(value[0] - '0');
   }
 }
 
