@@ -61,7 +61,9 @@ std::string words_of(const Condition& c) {
                          : c.call.peer ? *c.call.peer
                                        : std::string{});
     case ConditionKind::log: return fmt::format("the log line \"{}\"", c.log);
-    case ConditionKind::process_state: return fmt::format("a process that {}", c.state);
+    case ConditionKind::process_state:
+      return c.state == schedule::kOutOfMemory ? "a process killed for lack of memory"
+                                               : fmt::format("a process that {}", c.state);
     case ConditionKind::role: return fmt::format("the role {}", c.role.empty() ? c.function : c.role);
   }
   return {};

@@ -29,7 +29,9 @@ std::string moment_words(const Fault& fault) {
         break;
       case ConditionKind::log: text = fmt::format(" after {}the line /{}/", nth, last.log); break;
       case ConditionKind::process_state:
-        text = fmt::format(" once {} {}", last.node.empty() ? fault.node : last.node, last.state);
+        text = last.state == schedule::kOutOfMemory
+                   ? fmt::format(" once {} ran out of memory", last.node.empty() ? fault.node : last.node)
+                   : fmt::format(" once {} {}", last.node.empty() ? fault.node : last.node, last.state);
         break;
       case ConditionKind::role: text = fmt::format(" as {}", last.role); break;
     }

@@ -69,7 +69,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
                       follow_.trouble(i, why);
                       ring();
                     }});
-    conditions_ = std::make_unique<OwnConditions>(*plan_, *state_, zero_);
+    conditions_ = std::make_unique<OwnConditions>(*plan_, *state_, zero_,
+                                                  [this](std::size_t node) { return limits_->killed(node); });
     process_stops_ = std::make_unique<ProcessStops>(
         *plan_, *state_, follow_, *programs_, *stacks_,
         ProcessStops::Host{[this](std::size_t node, pid_t pid) { conditions_->process_state(node, "paused", pid); },
@@ -409,6 +410,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
         again |= conditions_->look(chain.data.first_condition + position, next);
       }
       again |= conditions_->read_logs(next);
+      again |= conditions_->read_kills(next);
     }
     return next;
   }

@@ -67,7 +67,7 @@ struct Limits::Node {
   std::size_t index = 0;
   std::string name;
   bool attached = false;
-  std::mutex mutex;
+  mutable std::mutex mutex;
   std::vector<std::size_t> on;  // faults in effect, in the order in which they began
   deploy::DescriptorLimits descriptors;
   struct Group {
@@ -365,6 +365,15 @@ std::uint64_t Limits::met(std::size_t f) const {
     }
     default: return 0;
   }
+}
+
+std::uint64_t Limits::killed(std::size_t index) const {
+  if (index >= nodes_.size()) return 0;  // prepare() has not been called yet
+  const Node& node = *nodes_[index];
+  const std::lock_guard lock(node.mutex);
+  const auto group = node.groups.find(FaultKind::memory);
+  if (group == node.groups.end()) return 0;
+  return kernel::times_felt(group->second.folder, Controller::memory, group->second.place.v2);
 }
 
 // Reads how often the limit has taken effect so far.

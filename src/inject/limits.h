@@ -46,6 +46,9 @@ class Limits {
   // called twice.
   void finish();
 
+  // How many processes of the node the kernel has killed for lack of memory since the run began; 0 if no fault of the
+  // schedule limits its memory.
+  [[nodiscard]] std::uint64_t killed(std::size_t node) const;
   // A description, and the number of affected processes or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
   // Why the fault changed nothing; "" if it had an effect, or if that cannot be determined.

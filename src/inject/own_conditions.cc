@@ -6,6 +6,7 @@ namespace rose::inject {
 namespace {
 
 constexpr std::uint64_t kLogPollNs = 5'000'000;
+constexpr std::uint64_t kKilledPollNs = 5'000'000;
 
 }  // namespace
 
@@ -77,6 +78,28 @@ bool OwnConditions::read_log(std::size_t i, std::size_t node) {
     moved = true;
     return false;
   });
+  return moved;
+}
+
+bool OwnConditions::read_kills(std::uint64_t& next) {
+  bool moved = false;
+  for (std::size_t i = 0; i < plan_.conditions.size(); ++i) {
+    const auto& condition = plan_.conditions[i];
+    if (condition.data.kind != ROSE_ON_PROCESS || condition.source->state != schedule::kOutOfMemory) continue;
+    for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
+      if (!Plan::may_be(condition.data.node, node)) continue;
+      // The numbers are read for later conditions, too, so that a kill does not count for a condition that becomes
+      // current after it.
+      std::uint64_t& before = killed_before_[{i, node}];
+      const std::uint64_t kills = killed_(node);
+      for (; before < kills; ++before) {
+        if (!state_.is_current(i) || !state_.is_there(condition.data.node, node)) continue;
+        state_.count(i, 0, 0, now_ns(), static_cast<std::uint32_t>(node));
+        moved = true;
+      }
+    }
+    if (state_.is_current(i)) next = std::min(next, now_ns() + kKilledPollNs);
+  }
   return moved;
 }
 

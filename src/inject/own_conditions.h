@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -21,7 +22,11 @@ namespace rose::inject {
 
 class OwnConditions {
  public:
-  OwnConditions(const Plan& plan, State& state, const TimeZero& zero) : plan_(plan), state_(state), zero_(zero) {}
+  // Returns how many processes of a node the kernel has killed for lack of memory since the run began.
+  using Killed = std::function<std::uint64_t(std::size_t node)>;
+
+  OwnConditions(const Plan& plan, State& state, const TimeZero& zero, Killed killed)
+      : plan_(plan), state_(state), zero_(zero), killed_(std::move(killed)) {}
 
   // Adds the next node, in the order of nodes. `folder`: the node's folder, which contains the logs.
   void add_node(std::vector<std::filesystem::path> logs, std::filesystem::path folder) {
@@ -33,6 +38,8 @@ class OwnConditions {
   bool look(std::size_t condition, std::uint64_t& next);
   // Checks all conditions that wait for log lines.
   bool read_logs(std::uint64_t& next);
+  // Checks all conditions that wait until the kernel kills a process for lack of memory.
+  bool read_kills(std::uint64_t& next);
   // Reports that a process of the node has "started", "exited", ... Thread-safe.
   void process_state(std::size_t node, std::string_view what, pid_t pid);
 
@@ -43,8 +50,10 @@ class OwnConditions {
   const Plan& plan_;
   State& state_;
   const TimeZero& zero_;
-  std::vector<LogTail> tails_;                                              // by node
-  std::map<std::pair<std::size_t, std::size_t>, LogTail::Reader> readers_;  // by condition and node
+  const Killed killed_;
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> killed_before_;  // by condition and node
+  std::vector<LogTail> tails_;                                                  // by node
+  std::map<std::pair<std::size_t, std::size_t>, LogTail::Reader> readers_;      // by condition and node
 };
 
 }  // namespace rose::inject

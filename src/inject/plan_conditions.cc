@@ -88,15 +88,32 @@ Result<void> Planner::met_by(std::size_t id, const std::vector<std::size_t>& nod
     case ConditionKind::process_state:
       condition.data.kind = ROSE_ON_PROCESS;
       condition.words = fmt::format("{} {}", name, source.state);
+      if (source.state == schedule::kOutOfMemory) {
+        condition.words = fmt::format("the kernel killing a process of {} for lack of memory", name);
+        if (!limits_memory(nodes))
+          return fail(ErrorKind::input, fmt::format("no fault of this schedule limits the memory of {}", name),
+                      "add a fault with kind = \"memory\" on that node, or use state = \"crashed\"");
+        return {};
+      }
       if (source.state != "crashed" && source.state != "exited" && source.state != "paused" &&
           source.state != "started") {
         return fail(ErrorKind::input, fmt::format("unknown state '{}'", source.state),
-                    "\"crashed\", \"exited\", \"paused\" or \"started\"");
+                    "\"crashed\", \"exited\", \"out-of-memory\", \"paused\" or \"started\"");
       }
       return {};
     case ConditionKind::role: return met_by_role(id, nodes, name);
   }
   return {};
+}
+
+bool Planner::limits_memory(const std::vector<std::size_t>& nodes) const {
+  const auto limits = [&](const schedule::Fault& fault) {
+    return fault.kind == schedule::FaultKind::memory &&
+           (fault.node.starts_with('@') || std::any_of(nodes.begin(), nodes.end(), [&](std::size_t node) {
+              return config_.nodes[node].name == fault.node;
+            }));
+  };
+  return std::any_of(plan_.schedule.faults.begin(), plan_.schedule.faults.end(), limits);
 }
 
 Result<void> Planner::met_by_call(PlannedCondition& condition, const std::vector<std::size_t>& nodes,

@@ -65,6 +65,9 @@ class Planner {
   Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
                            const std::string& name) const;
   Result<void> met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
+  // True if a fault limits the memory of one of these nodes, or of a role, which can be any of them. Only then does the
+  // node have a cgroup in which rose sees that the kernel kills a process for lack of memory.
+  [[nodiscard]] bool limits_memory(const std::vector<std::size_t>& nodes) const;
   // The number that stands for `@role` or for a node's name in rose_chain.node. Marks the nodes to which the name can
   // refer.
   Result<std::uint32_t> place(const std::string& name, bool injects);

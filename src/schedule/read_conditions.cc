@@ -9,7 +9,7 @@ namespace rose::schedule {
 namespace {
 
 constexpr std::size_t kMostConditions = 4000;  // at most this many conditions in `when` or in `until`
-const std::vector<std::string> kStates{"crashed", "exited", "paused", "started"};
+const std::vector<std::string> kStates{"crashed", "exited", std::string(kOutOfMemory), "paused", "started"};
 
 }  // namespace
 

@@ -93,6 +93,9 @@ struct CallMatch {
   friend bool operator==(const CallMatch&, const CallMatch&) = default;
 };
 
+// The state of a node of which the kernel has killed a process for lack of memory: its main process or any other one.
+inline constexpr std::string_view kOutOfMemory = "out-of-memory";
+
 enum class ConditionKind { elapsed, function, syscall, log, process_state, role };
 
 struct Condition {
@@ -106,7 +109,7 @@ struct Condition {
   CallMatch call;                     // syscall: the condition is met when the call returns
   std::optional<std::string> result;  // syscall: "ok", "error", an errno name or a number
   std::string log;                    // log: regular expression for the node's output
-  std::string state;                  // process_state: crashed, exited, paused, started
+  std::string state;                  // process_state: crashed, exited, out-of-memory, paused, started
   std::string role;  // role: name of the role; the condition is met when a node has the role or takes it
   std::string node;  // "": the fault's own node (for a role: any node); "@role": as in Fault
   int count = 1;     // which occurrence after the previous condition was met

@@ -62,6 +62,8 @@ std::string condition_words(const Condition& condition, const std::string& own_n
     }
     case ConditionKind::log: return fmt::format("{} has logged \"{}\"{}", node, condition.log, times);
     case ConditionKind::process_state:
+      if (condition.state == kOutOfMemory)
+        return fmt::format("the kernel has killed a process of {} for lack of memory{}", node, times);
       if (condition.state == "paused") return fmt::format("{} was paused", node);
       return fmt::format("{} has {}", node, condition.state);
     case ConditionKind::role: {

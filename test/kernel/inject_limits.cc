@@ -136,6 +136,34 @@ until = [ { state = "started" } ]
   CHECK(outcome.injected == 1);
 }
 
+TEST_CASE("memory: the limit ends when the kernel has killed one process, however late it needs memory", "[limits]") {
+  needs(kernel::Controller::memory);
+  Rig rig;
+  rig.add({"fork", "print", "helper", "gate", "../go", "use", "48", ";", "gate", "../later", "use", "48", "print",
+           "grown", "gate", "../never"});
+  rig.start(R"(
+[[fault]]
+id = "tight"
+kind = "memory"
+node = "n1"
+limit = "16MiB"
+until = [ { state = "out-of-memory" } ]
+)");
+  rig.wait_printed("helper");
+  rig.injector->catch_up();
+  CHECK(in_force(group_of(rig, kernel::Controller::memory, "n1"), kernel::Controller::memory, 16 << 20));
+  CHECK_FALSE(rig.injector->outcomes().at(0).ended_ns);
+  rig.touch("go");  // only now the helper needs memory
+  REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
+  rig.injector->catch_up();
+  rig.touch("later");
+  rig.wait_printed("grown");
+  const auto outcome = rig.finish().at(0);
+  CHECK(outcome.fired);
+  CHECK(outcome.injected == 1);
+  CHECK(outcome.no_effect.empty());
+}
+
 TEST_CASE("cpu: the node is throttled to its share", "[limits]") {
   needs(kernel::Controller::cpu);
   Rig rig;
@@ -175,6 +203,16 @@ TEST_CASE("limits are refused where they cannot be set", "[limits]") {
     REQUIRE_FALSE(refused);
     CHECK(refused.error().kind == ErrorKind::environment);
     CHECK(refused.error().message.find("'n1' was not started by rose") != std::string::npos);
+  }
+  for (const std::string limited :
+       {"", "[[fault]]\nid = \"m\"\nnode = \"n2\"\nkind = \"memory\"\nlimit = \"16MiB\"\n"}) {
+    Rig rig;
+    for (int i = 0; i < 2; ++i) rig.add({"print", "up"});
+    const auto refused = rig.try_prepare(
+        limited + "[[fault]]\nid = \"f\"\nnode = \"n1\"\nkind = \"crash\"\nwhen = [ { state = \"out-of-memory\" } ]\n");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::input);
+    CHECK(refused.error().message.find("no fault of this schedule limits the memory of n1") != std::string::npos);
   }
   ::setenv("ROSE_MASK", "memory_controller", 1);
   Rig rig;

@@ -91,7 +91,7 @@ class Generator {
           break;
         case ConditionKind::log: one.log = pick<const char*>({"up", "a+\\.\"b\"", "[0-9]{2}"}); break;
         case ConditionKind::process_state:
-          one.state = pick<const char*>({"crashed", "exited", "paused", "started"});
+          one.state = pick<const char*>({"crashed", "exited", "out-of-memory", "paused", "started"});
           break;
         case ConditionKind::role: (chance() ? one.role : one.function) = "leader"; break;
       }

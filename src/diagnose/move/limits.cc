@@ -19,9 +19,10 @@ namespace {
 constexpr std::int64_t kFewDescriptors = 16;
 // For a node with fewer than 16 descriptors open. Programs that the node runs cannot start either.
 constexpr std::int64_t kNoDescriptors = 3;
-constexpr std::int64_t kLittleMemory = 1 << 20;     // bytes; every node uses more, so its next page exceeds the limit
-constexpr std::int64_t kHelperLimit = 300'000'000;  // ns; a busy process needs its next page within this time
-constexpr std::int64_t kHelperLimitLong = 3 * kSecond;
+constexpr std::int64_t kLittleMemory = 1 << 20;  // bytes; every node uses more, so its next page exceeds the limit
+// Duration of a limit that kills several helpers. A node that replaces its helper does so within a second or so, and a
+// busy helper soon needs another page.
+constexpr std::int64_t kSeveralHelpers = 3 * kSecond;
 constexpr std::int64_t kRequestsOfSync = 5;  // requests to the disk during one blocking call (estimate)
 constexpr std::int64_t kLeastDiskDelay = 10'000'000;
 constexpr std::int64_t kMostDiskDelay = 10 * kSecond;
@@ -203,13 +204,17 @@ class LimitTrials {
     Fault fault = limit(FaultKind::memory, c);
     fault.resource.limit = kLittleMemory;
     if (c.fault.scope == schedule::Scope::others) {
-      // Only a helper ended: the main process continued and may soon start another helper. A short limit hits only one.
-      fault.duration_ns = kHelperLimit;
+      // Only a helper ended: the main process continued and may soon start another helper. Therefore the limit ends as
+      // soon as the kernel has killed one process, however late that process needs its next page.
+      Condition killed;
+      killed.kind = ConditionKind::process_state;
+      killed.state = std::string(schedule::kOutOfMemory);
+      fault.until = {killed};
       propose(fault, yield, fmt::format("the kernel kills a helper for lack of memory: {}", c.why), {&c});
-      fault.duration_ns = kHelperLimitLong;
+      fault.until.clear();
+      fault.duration_ns = kSeveralHelpers;
       propose(std::move(fault), kNextStep * yield,
-              fmt::format("the kernel kills a helper for lack of memory, even if it needs memory late: {}", c.why),
-              {&c});
+              fmt::format("the kernel kills helpers for lack of memory, one after the other: {}", c.why), {&c});
       return;
     }
     Condition crashed;
