@@ -67,7 +67,7 @@ struct Limits::Node {
   std::size_t index = 0;
   std::string name;
   bool attached = false;
-  mutable std::mutex mutex;
+  std::mutex mutex;
   std::vector<std::size_t> on;  // faults in effect, in the order in which they began
   deploy::DescriptorLimits descriptors;
   struct Group {
@@ -368,9 +368,9 @@ std::uint64_t Limits::met(std::size_t f) const {
 }
 
 std::uint64_t Limits::killed(std::size_t index) const {
-  if (index >= nodes_.size()) return 0;  // prepare() has not been called yet
-  const Node& node = *nodes_[index];
-  const std::lock_guard lock(node.mutex);
+  const Node& node = *nodes_.at(index);
+  // Do not lock the node here. begin() holds its mutex while the kernel reclaims memory, and the caller must not wait
+  // for that. From prepare() to finish() the groups and their folders do not change.
   const auto group = node.groups.find(FaultKind::memory);
   if (group == node.groups.end()) return 0;
   return kernel::times_felt(group->second.folder, Controller::memory, group->second.place.v2);

@@ -47,7 +47,7 @@ class Limits {
   void finish();
 
   // How many processes of the node the kernel has killed for lack of memory since the run began; 0 if no fault of the
-  // schedule limits its memory.
+  // schedule limits its memory. Never waits. Call it only between prepare() and finish().
   [[nodiscard]] std::uint64_t killed(std::size_t node) const;
   // A description, and the number of affected processes or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;

@@ -104,7 +104,8 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
                case_.node_of(hint.node) == name;
       }))
     return;
-  const std::string moment = fmt::format("no message names a cause; the end is guessed a moment{}", before);
+  const std::string moment =
+      fmt::format("no message names a cause, so this is a guess: the process ended a moment{}", before);
   Observation end = out_.observation(EventType::ps, name, ts);
   end.state = ProcessState::crashed;
   end.signal = 9;
@@ -175,7 +176,8 @@ void Guesses::add_failed_call(const Event* done, const std::string& node, std::i
                               const std::string& before) {
   const std::string call = kernel::syscall_name(done->syscall);
   const std::string words = fmt::format(
-      "no message names a cause; the call is guessed {} messages{}{}", distance.messages, before,
+      "no message names a cause, so this is a guess: the call was made {} message{}{}{}", distance.messages,
+      distance.messages == 1 ? "" : "s", before,
       distance.calls > 0
           ? fmt::format("; its thread made {} more call{} in between", distance.calls, distance.calls == 1 ? "" : "s")
           : "");
