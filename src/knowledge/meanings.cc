@@ -245,6 +245,7 @@ Result<Meanings> Meanings::parse(std::span<const std::pair<std::string_view, std
         else if (member.key == "example") entry.example = value;
         else if (member.key == "source") entry.source = value;
         else if (member.key == "vague") entry.vague = member.value.boolean;
+        else if (member.key == "apart") entry.apart = member.value.boolean;
         else if (member.key == "error") entry.number = kernel::errno_number(value).value_or(-1);
         else if (member.key == "operation" || member.key == "clock") entry.name = value;
         else return wrong(fmt::format("unknown key '{}'", member.key));
@@ -330,6 +331,8 @@ std::vector<Statement> Meanings::read(const Sentence& sentence) const {
       if (!of_fact &&
           (counts_zero(entry.says, words, end) || (!index_->patterns[number].denies && is_denied(words, end - 1))))
         return;
+      const std::string_view matched = sentence.low().substr(words[i].begin, words[end - 1].end - words[i].begin);
+      if (entry.apart && matched.find(' ') == std::string_view::npos) return;
       found.push_back({&entry, words[i].begin, words[end - 1].end, words[i].clause});
     };
     index_->candidates(words[i].text, take);

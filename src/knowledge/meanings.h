@@ -58,6 +58,7 @@ struct Entry {
   int number = 0;       // for Says::error: the errno
   std::string name;     // for Says::operation: the operation; for Says::clock: the details
   bool vague = false;   // used only if no other error matches the message
+  bool apart = false;   // the words do not match as parts of one identifier
   std::string words;    // the pattern
   std::string example;  // a line that it matches
   std::string source;   // where the example comes from

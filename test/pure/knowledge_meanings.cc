@@ -156,6 +156,18 @@ TEST_CASE("patterns support gaps, alternatives, classes, optional words and requ
   CHECK(read(entry("late", "ping timeout$"), "ping timeout 5s").empty());
 }
 
+TEST_CASE("the words of an entry that is `apart` do not match as parts of one identifier") {
+  const std::string apart =
+      "[[meaning]]\nsays = \"error\"\nerror = \"EINVAL\"\napart = true\nwords = \"invalid argument\"\n"
+      "example = \"x\"\nsource = \"x\"\n";
+  CHECK(read(apart, "connect: invalid argument") == "error: invalid argument");
+  CHECK(read(apart, "InvalidArgumentException: name is required").empty());
+  CHECK(read(apart, "rpc error: code = InvalidArgument desc = bad key").empty());
+  CHECK(read(apart, "std::invalid_argument: stoi").empty());
+  const Sentence sentence("watch failed: ProtocolError(\"Connection broken\")");
+  for (const Statement& one : Meanings::built_in().read(sentence)) CHECK(one.entry->says != Says::error);
+}
+
 TEST_CASE("negated and hypothetical statements have no meaning") {
   const std::string lost = entry("lost", "lost|down");
   for (const char* text : {"n2 is not down", "n2 was never lost", "it is no longer down", "may be lost",
