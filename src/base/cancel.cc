@@ -22,7 +22,7 @@ std::atomic<bool> g_requested{false};
 std::atomic<unsigned> g_times{0};
 std::atomic<int> g_fd{-1};
 std::atomic<int> g_dump_fd{-1};
-std::atomic<int> g_patient{0};              // number of waits that a further request ends
+std::atomic<int> g_patient{0};              // number of waits (Patience) that a further request would end
 thread_local const Part* t_part = nullptr;  // the part that this thread works on
 // the descriptor of t_part, which becomes readable once the part is cancelled
 thread_local int t_fd = -1;
@@ -118,7 +118,8 @@ void request() {
   raise_event(g_fd);
 }
 
-// Requests made before the wait began do not end it: they started the cleanup of which this wait is a part.
+// A request that was made before the wait began does not end it, because this wait is a part of the cleanup that the
+// request started.
 Patience::Patience() : enough_(std::max(g_times + 1, 2U)) { ++g_patient; }
 Patience::~Patience() { --g_patient; }
 bool Patience::over() const { return g_times >= enough_; }

@@ -111,8 +111,8 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
 }
 
 // True if the existing file is written in place. Links are not followed, because a user who can write to the folder
-// could otherwise redirect rose, which runs as root, to a device. A pipe must belong to this user, because the content
-// of another user's pipe would reach that user.
+// could otherwise redirect rose, which runs as root, to a device. A pipe must belong to this user, because what is
+// written to another user's pipe reaches that user.
 Result<bool> written_in_place(const std::filesystem::path& path) {
   struct stat info{};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode) || S_ISLNK(info.st_mode) || S_ISDIR(info.st_mode))
@@ -306,7 +306,8 @@ Result<TemporaryFolder> TemporaryFolder::make(std::string_view prefix) {
   Fd lock(::open(made.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   std::string name = made;
   name[name.size() - kRandom - 1] = '.';
-  // Without locks, or if the name is in use, the folder keeps the name by which no other process removes it.
+  // If the file system has no locks, or the new name is in use, the folder keeps its first name. Other processes do not
+  // remove folders with names of that form.
   if (!lock_folder(lock) || ::renameat2(AT_FDCWD, made.c_str(), AT_FDCWD, name.c_str(), RENAME_NOREPLACE) != 0)
     name = made;
   return TemporaryFolder(name, std::move(lock));

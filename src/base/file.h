@@ -62,7 +62,8 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Result<void> link_over();
-  // The first write opens devices and pipes. They stay open, because a pipe's reader would take closing it for the end.
+  // The first write opens a device or pipe. It then stays open, because the reader of a pipe takes its closing for the
+  // end of the content.
   Fd fd_;
   std::filesystem::path path_;
   bool in_place_ = true;  // `path_` is not a regular file and is written directly

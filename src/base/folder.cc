@@ -87,8 +87,8 @@ bool earlier(const statx_timestamp& a, const timespec& b) {
 
 // True if `folder` is the folder that was just created. A folder cannot be created and opened in one step, so it is
 // opened by its name. If other users may write to the parent, they may meanwhile have moved an older folder of this
-// user to that name, and rose would give the older folder away. A folder that was just created has no times before
-// `since` (file_time() before its creation), and only its owner can set these times.
+// user to that name, and rose would make another user the owner of the older folder. A folder that was just created has
+// no times before `since` (file_time() before its creation), and only its owner can set these times.
 bool was_just_made(int folder, const timespec& since) {
   const timespec now = file_time();
   struct statx status{};

@@ -23,7 +23,7 @@ struct RateLimits {
   double hot_rate = 4;  // entries per second while watched, above which a function is hot; 0: only the share counts
   std::uint64_t hot_calls = 8;  // minimum number of entries before a function is called hot
   double window_seconds = 0;    // longest time over which the rate is measured; 0: the whole time it is watched
-  double pause_seconds = 0.5;   // before the first sample; each later pause is four times as long
+  double pause_seconds = 0.5;   // before the first sample; each later pause is four times as long as the one before it
   double longest_pause_seconds = 60;
 };
 

@@ -51,7 +51,7 @@ void end_children() {
     }
     int status = 0;
     if (::waitpid(-1, &status, file < 0 ? WNOHANG : 0) <= 0 && errno != EINTR) return;
-    // This kernel has no list of children. Remaining processes are in the group and are killed with it, or continue to
+    // This kernel has no list of children. Children that are in the group are killed with it; the others continue to
     // run.
     if (file < 0) return;
   }
@@ -68,7 +68,7 @@ void end_children() {
   ::dup2(high[2], STDERR_FILENO);
   ::dup2(high[0], kGo);
   ::dup2(high[1], kFailed);
-  // these may be ends of pipes whose readers wait until all writers have closed them
+  // inherited descriptors may be write ends of pipes, and readers of a pipe wait until all its writers have closed it
   ::close_range(kFirstOther, ~0U, 0);
   ::fcntl(kGo, F_SETFD, FD_CLOEXEC);
   ::fcntl(kFailed, F_SETFD, FD_CLOEXEC);

@@ -5,7 +5,7 @@
 namespace rose {
 
 bool json_within(std::string_view text, int depth, std::size_t members) {
-  std::vector<std::size_t> names;  // of each open array or object: its members so far; arrays have none
+  std::vector<std::size_t> names;  // for each open array or object: number of its members so far; 0 for an array
   for (std::size_t i = 0; i < text.size(); ++i) {
     switch (text[i]) {
       case '"':

@@ -206,16 +206,16 @@ using Unexpected = UnexpectedOf<Error>;
     if (!(condition)) ROSE_BUG(#condition); \
   } while (false)
 
-// TRY(expr): unwraps a Result or returns its error from the enclosing function.
+// ROSE_TRY and ROSE_CHECK return the error of a failed Result from the enclosing function.
 #define ROSE_CONCAT_(a, b) a##b
 #define ROSE_CONCAT(a, b) ROSE_CONCAT_(a, b)
 #define ROSE_TRY_ASSIGN_(tmp, target, expr)                    \
   auto tmp = (expr);                                           \
   if (!tmp) return ::rose::Unexpected(std::move(tmp).error()); \
   target = std::move(*tmp)
-// ROSE_TRY(auto x, f()): declares x, or returns f's error.
+// ROSE_TRY(auto x, f()): declares x with the value of f(), or returns the error of f().
 #define ROSE_TRY(target, expr) ROSE_TRY_ASSIGN_(ROSE_CONCAT(rose_try_, __LINE__), target, expr)
-// ROSE_CHECK(f()): for Result<void>.
+// ROSE_CHECK(f()): the same for a Result<void>.
 #define ROSE_CHECK(expr)                                                                                    \
   do {                                                                                                      \
     if (auto rose_check_ = (expr); !rose_check_) return ::rose::Unexpected(std::move(rose_check_).error()); \

@@ -34,7 +34,8 @@ Result<Pipe> make_output_pipe() {
   return pipe;
 }
 
-// A file rather than a pipe: the child reads it at its own pace and the parent does not have to feed it.
+// Makes a file rather than a pipe, so that the child can read it at its own pace, and the parent does not have to feed
+// it.
 Result<Fd> make_input(std::string_view input) {
   if (input.empty()) {
     Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));

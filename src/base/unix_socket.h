@@ -35,7 +35,6 @@ inline constexpr std::size_t kMostSentDescriptors = 16;  // per message
 
 // These functions make one call each, like ::send and ::recv, and return the number of bytes, or -1 with errno.
 // Descriptors are attached to the first byte.
-// byte.
 [[nodiscard]] ssize_t send_with_descriptors(int socket, std::string_view bytes, std::span<const int> fds);
 struct SentDescriptors {
   std::array<Fd, kMostSentDescriptors> fds;

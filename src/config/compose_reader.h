@@ -150,7 +150,8 @@ class ComposeReader {
   std::map<std::string, int> replicas_;                         // number of replicas of the services that have several
   std::vector<std::set<std::string>> networks_;                 // by node: the networks that it is in
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>
-      linked_names_;  // by service: aliases from `links`, and the services that know it by each alias
+      // by service: its aliases from the `links` of other services; the second text of each pair is unused
+      linked_names_;
 };
 
 // Escapes text in which rose would otherwise substitute placeholders.

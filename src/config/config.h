@@ -120,14 +120,14 @@ struct Container {
 
 struct Node {
   std::string name;
-  std::string ip;   // netns: assigned from the subnet if the file gives none; host: as given or ""
+  std::string ip;  // network = "netns": taken from the subnet if the file gives none; network = "host": as given, or ""
   Command command;  // empty with `attach`; for a container, "" means the image's command
   std::map<std::string, std::string> env;
   std::optional<Ready> ready;
   std::optional<Restart> restart;
   std::string
-      // "": the node's folder, or the image's working directory; else relative to the node's folder, absolute in a
-      // container
+      // "": the node's folder or, in a container, the image's working directory. Otherwise a path relative to the
+      // node's folder or, in a container, an absolute path
       working_dir;
   // "": the user of rose. For a container: the user in the engine's form ("redis", "999:999"); "": the image's user
   std::string user;

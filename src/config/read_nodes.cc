@@ -42,8 +42,8 @@ std::optional<std::string> resolve_volume(std::string& text, const std::filesyst
   return std::nullopt;
 }
 
-// Finds the file for a name without a slash: in the folder of the configuration if the name is not that of a command,
-// otherwise in the node's PATH. Returns the bare name if this machine has no such file.
+// Finds the file for a name without a slash: first in the folder `beside` (that of the configuration; empty if the name
+// is that of a command), then in the node's PATH. Returns the bare name if this machine has no such file.
 std::string locate(const std::string& name, const std::filesystem::path& beside, const Node& node) {
   std::error_code ignored;
   if (!beside.empty() && std::filesystem::is_regular_file(beside / name, ignored)) return (beside / name).string();
