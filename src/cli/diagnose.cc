@@ -331,7 +331,7 @@ bool can_override(const config::Config& config) {
 }
 
 // Runs the search and reports progress. A schedule is written as soon as it is found, before it is simplified, because
-// that may take as long again.
+// simplifying may take as long as finding it.
 Result<diagnose::Diagnosis> search(const DiagnoseOptions& options, const diagnose::Inputs& inputs,
                                    ClusterRunner& runner, std::int64_t began_ns, bool recorded,
                                    std::optional<double>& first_seconds) {
@@ -387,7 +387,7 @@ std::vector<report::PlanFile> files_of(const LogEvidence* logs) {
   return files;
 }
 
-// The parameters of the search: numbers for --weights, and parts for --without.
+// Lists, as JSON, the numbers that --weights can set and the parts of the search that --without can leave out.
 std::string weights_json() {
   Json weights = Json::array(), parts = Json::array();
   for (const diagnose::WeightEntry& entry : diagnose::weights()) {

@@ -95,7 +95,7 @@ Result<std::filesystem::path> tracer_to_ask() {
   auto sockets = replay::in_runs_folders(base != nullptr && *base != '\0' ? base : "/tmp", observe::kRunSocket);
   std::erase_if(sockets, [](const std::filesystem::path& socket) { return !observe::answers(socket); });
   if (sockets.size() == 1) return sockets[0];
-  if (sockets.empty()) return usual;  // connecting to it will produce the error message
+  if (sockets.empty()) return usual;  // the attempt to connect to this socket will produce the error message
   std::string list;
   for (const auto& socket : sockets) list += (list.empty() ? "" : ", ") + socket.string();
   return fail(ErrorKind::usage, fmt::format("{} tracers run: {}", sockets.size(), list), "choose one with --control");

@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t kRoundFunctions = 6;  // functions per round
 constexpr std::size_t kRoundQuestions = 40;
-// Queries about results per round, besides. Errors and other results by which functions tell their callers what the
-// fault did are worth more than their arguments, and need few queries for each function.
+// Queries about the results of functions, per round, in addition to those above. Errors and other results by which
+// functions tell their callers what the fault did are worth more than arguments, and need few queries for each
+// function.
 constexpr std::size_t kRoundResults = 32;
 constexpr std::size_t kMostKept = 20;     // informative queries that are repeated in later rounds
 constexpr std::size_t kRoundBesides = 2;  // runs per round in which the faults come a little earlier or later
@@ -54,8 +55,8 @@ struct AskedAbout {
   std::set<std::string> all, results;
 };
 
-// The queries of a round: those to repeat, then those about the results of further functions, then all others about the
-// first of these functions. Adds the functions to `asked_about`.
+// The queries of a round. First come those to repeat, then those about the results of further functions, then all
+// queries about the best functions that were not queried yet. Adds the functions to `about_before`.
 std::vector<std::string> questions_of(const explain::Explanation& explanation, const std::vector<std::string>& kept,
                                       AskedAbout& about_before, replay::QueryFinder& finder, explain::Round& round) {
   std::vector<std::string> questions = kept;

@@ -60,8 +60,9 @@ void take_answers(const replay::Run& run, Compared& into) {
   }
 }
 
-// Gives the queries the numbers that they have in all compared runs, and marks the queries that earlier runs were not
-// asked. Returns the queries that the new runs are not asked.
+// Appends to `into.questions` the position of each asked query in `into.input.questions`. Adds a query that is not
+// there yet, and marks in the earlier runs that they did not record its values. Returns the positions of the queries
+// that the new runs do not record.
 std::set<std::uint32_t> add_questions(const replay::ValueQueries& asked, Compared& into) {
   std::vector<explain::Question>& all = into.input.questions;
   std::set<std::uint32_t> unasked;

@@ -192,7 +192,7 @@ std::vector<std::string> LogEvidence::notes() const {
   for (const auto& [host, node] : host_to_node_) {
     const auto names_host = [&](std::string_view text) { return text.find(host) != std::string_view::npos; };
     if (std::any_of(hosts_.begin(), hosts_.end(), names_host) || dump_hosts_.contains(host)) continue;
-    // an address, by which events in the dumps refer to the node
+    // the host's name is an address, and the events in the dumps refer to the node by this address
     if (!dump_hosts_.empty() && is_digit(host.front())) continue;
     if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const logs::Hint& hint) {
           return hint.node == node || hint.peer == node || names_host(hint.peer);

@@ -135,7 +135,7 @@ std::string AddressBook::placeholder(std::size_t from, std::size_t node) const {
   return from == node && !by_name_ ? "${ip}" : "${ip_" + (*variables_)[node] + "}";
 }
 
-// For an address without a port: the only node that has it, or this node if it listens there.
+// For an address without a port: the only node that has it, or the node `from` if it listens at that address.
 std::optional<std::size_t> AddressBook::bare_owner(std::size_t from, const std::string& option,
                                                    const std::string& host) const {
   const Seen& self = (*seen_)[from];

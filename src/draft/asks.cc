@@ -62,7 +62,7 @@ std::string ready_of_image(std::string_view image, std::string_view variable, st
     const std::vector<std::string> images = split(ask.images, ' ');
     if (std::find(images.begin(), images.end(), name) == images.end()) continue;
     if (!ask.path.empty()) {
-      // The health port need not be open. If other ports are named, it has to be among them.
+      // A port for health checks may be closed, so it is used only if no ports are declared, or if it is one of those.
       if (!curl || (!ports.empty() && std::find(ports.begin(), ports.end(), ask.port) == ports.end())) return "";
       return fmt::format(
           "{{ command = [\"curl\", \"-kfsS\", \"-m\", \"5\", \"-o\", \"/dev/null\", {}], timeout = \"120s\" }}",

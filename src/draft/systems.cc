@@ -68,7 +68,7 @@ class Redis : public System {
     const Seen& seen = making.seen();
     Words& words = making.words;
     const bool file = words.size() > 1 && !words[1].text.starts_with('-');
-    // In a run it must stay in the foreground and in its folder, and be reachable at its address.
+    // In a run, the server must stay in the foreground and in its folder, and be reachable at its address.
     for (const char* option :
          {"--daemonize", "--pidfile", "--logfile", "--supervised", "--unixsocket", "--unixsocketperm"})
       words.drop({option}, 1);
@@ -196,7 +196,7 @@ class Postgres : public System {
   void finish(Making& making) const override {
     const std::string program = making.words[0].text;
     const std::string initdb = program.substr(0, program.rfind('/') + 1) + "initdb";
-    // The same command starts it again after a crash, so initialise only the first time.
+    // The same command starts the server again after a crash, so the command initialises the data only the first time.
     making.words.prepend({"sh", "-ec",
                           "if [ ! -e data/PG_VERSION ]; then\n  \"$0\" -D data -U postgres --auth=trust > initdb.log\n"
                           "  echo \"host all all all trust\" >> data/pg_hba.conf\nfi\nexec \"$@\"",
@@ -271,7 +271,7 @@ class Mariadb : public System {
       options += " --basedir=" + shell_word(base);
     if (const std::string user = making.words.value({"--user"}); !user.empty())
       options += " --user=" + shell_word(user);
-    // The same command starts it again after a crash, so initialise only the first time.
+    // The same command starts the server again after a crash, so the command initialises the data only the first time.
     making.words.prepend(
         {"sh", "-ec",
          fmt::format("export TMPDIR=$PWD  # each server removes what others keep in a shared one\n"

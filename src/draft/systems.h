@@ -1,5 +1,5 @@
-// The systems that rose knows: how to keep them in the foreground and away from running data, which clients they have
-// and how a lost write looks. Other systems are drafted only from what was observed. Pure.
+// The systems that rose knows: how to keep them in the foreground and away from running data, which clients they have,
+// and how to detect a lost write. Other systems are drafted only from what was observed. Pure.
 #pragma once
 
 #include <functional>

@@ -269,7 +269,8 @@ void Fleet::drive() {
   }
 }
 
-// Why the worker is given up; "" if it is not. Forgets the count.
+// Returns why the worker is given up because of unusable runs, or "". In the first case, the count of these runs begins
+// again.
 std::string Fleet::only_unusable(const Worker& worker) {
   const std::lock_guard lock(mutex_);
   Unusable& unusable = unusable_[static_cast<std::size_t>(worker.place)];

@@ -99,10 +99,10 @@ Result<Message> pack_run(const replay::Run& run, const schedule::Schedule& sched
 
 namespace {
 
-constexpr std::size_t kMostOfName = 200;  // of a name
+constexpr std::size_t kMostOfName = 200;  // at most this many bytes of a name are printed
 
-// False if the file `name` cannot exist in one folder with the files `others`: it is one of them, is a folder of one,
-// or one is a folder of it, or a part of its name is too long.
+// False if the file `name` cannot exist in one folder with the files `others`: the name is taken, one name would have
+// to be both a file and a folder, or a component of the name is too long.
 bool can_be_beside(const std::set<std::string>& others, const std::string& name) {
   const auto inside = others.lower_bound(name + "/");
   if (others.contains(name) || (inside != others.end() && inside->starts_with(name + "/"))) return false;
