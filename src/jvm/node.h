@@ -9,8 +9,8 @@
 
 namespace rose::jvm {
 
-// True if the node runs Java. Decides by the node's command, binaries and sources. If the command is a script, which
-// does not show what it runs, the form of `name` decides: a function that was asked for.
+// True if the node runs Java. Decides by the node's command, binaries and sources. A command that is a script does not
+// show what it runs; then the form of `name`, a requested function, decides.
 [[nodiscard]] bool runs_java(const config::Node& node, std::string_view name = {});
 // True if the node runs Java, or if its command is a script or the like that may do so.
 [[nodiscard]] bool may_run_java(const config::Node& node);

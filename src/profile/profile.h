@@ -108,7 +108,7 @@ struct WorkloadUse {
   [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
 };
 
-// Failures after planned ends of nodes that started again, from such an end to the end of its run.
+// Failures that followed the planned end of a node that started again, until the end of the same run.
 struct Restarts {
   std::map<std::string, int> nodes;  // number of restarts, by node
   std::vector<CallKind> failures;    // over all restarts

@@ -92,7 +92,7 @@
       sel: make(svg, 'rect', { 'class': 'sel', y: top, height: bottom - top }),
       from: +svg.dataset.from, to: +svg.dataset.to
     };
-    // The order in which arrow keys visit the marks: by time, and at the same time from the top.
+    // The order in which arrow keys visit the marks: by time; marks with the same time from top to bottom.
     chart.stops = marks.filter(function (m) { return m.el.tip && !m.text; }).sort(function (a, b) {
       return a.at - b.at || a.el.getAttribute('y') - b.el.getAttribute('y');
     });

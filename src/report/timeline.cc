@@ -698,7 +698,8 @@ Stretch extent(const Panel& panel) {
 
 namespace {
 
-// 0 means that the event is no key moment. Helper processes are none, because they start and end often.
+// 0 means that the event is no key moment. Events of helper processes are no key moments, because helpers start and end
+// often.
 int key_rank(const Event& e) {
   if (e.type == EventType::nd) return 3;
   if (e.type != EventType::ps) return 0;

@@ -204,8 +204,8 @@ void before_death(int signal) {
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
-  // End the process by this signal, with the default action. It is not enough to return: SIGSEGV and the like, and the
-  // signal of abort(), would then occur again, but not a signal that was sent.
+  // End the process by this signal, with the default action. If the handler only returned, SIGSEGV and the like, and
+  // the signal of abort(), would occur again, but a signal that was sent would not.
   ::raise(signal);
 }
 

@@ -64,9 +64,9 @@ struct RateTest::Strictness {
   double of_all;
 };
 namespace {
-// The probabilities that a schedule with a rate of 0.6, and one of 0.8, is accepted: 5.9 % and 84 % in the first test
-// of a search, 2.1 % and 73 % in the second, 0.3 % and 45 % in later ones. Eight tests together accept a schedule of
-// 0.6 in at most a tenth of all searches.
+// The probabilities that a schedule with a rate of 0.6, and one with a rate of 0.8, is accepted: 5.9 % and 84 % in the
+// first test of a search, 2.1 % and 73 % in the second, 0.3 % and 45 % in later ones. Eight tests together accept a
+// schedule with a rate of 0.6 in at most a tenth of all searches.
 constexpr RateTest::Strictness kFirst{8, 2.87, 0.75};
 constexpr RateTest::Strictness kSecond{10, 4.6, 0.875};
 constexpr RateTest::Strictness kFurther{16, 5.3, 1.125};

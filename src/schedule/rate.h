@@ -45,16 +45,16 @@ class Series {
 inline constexpr int kMostTestRuns = 40;
 
 // Tests whether a schedule reproduces the bug at the target rate, or at a clearly lower rate. For a target of 0.8, the
-// lower rate is 0.6; for a higher target, it is three quarters of the target. For a lower target, it has the same
-// distance in arcsin(sqrt(rate)), a scale on which the variance does not depend on the rate. Uses Wald's sequential
-// test (A. Wald, Ann. Math. Stat. 16, 1945), truncated: each run is weighed when it ends, and the test ends as soon as
-// the answer is certain enough. A schedule that never misses is accepted after 8 runs.
+// lower rate is 0.6; for a higher target, it is three quarters of the target. For a lower target, the lower rate is as
+// far from the target as 0.6 is from 0.8 on the scale arcsin(sqrt(rate)), on which the variance does not depend on the
+// rate. Uses Wald's sequential test (A. Wald, Ann. Math. Stat. 16, 1945), truncated: each run is weighed when it ends,
+// and the test ends as soon as the answer is certain enough. A schedule that never misses is accepted after 8 runs.
 //
 // Assumption: runs of one schedule are independent and have the same rate. If the machine becomes busier during a test,
 // this is not true, and no test notices that.
 //
 // Each further schedule that a search tests may be accepted wrongly, too. Later tests are therefore stricter: all tests
-// of a search together accept a schedule of 0.6 in at most one of ten searches.
+// of a search together accept a schedule with a rate of 0.6 in at most one of ten searches.
 class RateTest {
  public:
   enum class Answer { open, accepted, rejected };
@@ -66,8 +66,8 @@ class RateTest {
   // target more rarely.
   explicit RateTest(double target, int test_number = 1, int most = kMostTestRuns);
   // A test that decides only whether a schedule is worth minimising and testing. It requires three hits in a row, or
-  // equally strong evidence. It accepts a schedule of 0.6 in 37 % of all cases and one of 0.3 in 3 %, and rejects one
-  // of 0.8 in 6 %. Its runs influence a choice, so they do not count for the rate.
+  // equally strong evidence. It accepts a schedule with a rate of 0.6 in 37 % of all cases and one with a rate of 0.3
+  // in 3 %, and rejects one with a rate of 0.8 in 6 %. Its runs influence a choice, so they do not count for the rate.
   [[nodiscard]] static RateTest screening(double target);
 
   [[nodiscard]] Answer answer(const Tally& tally) const;

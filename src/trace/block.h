@@ -4,7 +4,8 @@
 //
 // Uncompressed form of a block of events (EVTS since version 2), with numbers in LEB128 unless stated otherwise:
 //
-//   strings, strings*: bytes shared with the previous string, further bytes, those bytes
+//   number of strings; for each string: number of bytes that it shares with the previous string, number of further
+//   bytes, these bytes
 //   the first event's time, then the column of differences to the previous event, which is always in full
 //   a column for each other field of Event, in the order of block.cc: u8 width (1, 2, 4, 8), then that many bytes for
 //   each event, little-endian; or u8 0 and one u64 that is the value in all events. Signed numbers are zigzag-encoded.

@@ -205,7 +205,7 @@ int profile(PyObject*, PyObject* frame, int what, PyObject* result) {
   }
   if (result == nullptr) report_exception(*code);
   if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
-    --thread.depth;  // Ignore the return otherwise: the function was entered before the thread was watched.
+    --thread.depth;  // otherwise, the function was entered before the thread was watched, so ignore its return
   }
   return 0;
 }

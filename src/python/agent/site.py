@@ -22,7 +22,7 @@ def _begin():
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=library.rose_python_forked)
         library.rose_python_thread()
-    except Exception as error:  # the program runs without it
+    except Exception as error:  # the program runs without the agent
         sys.stderr.write("rose: functions of Python are not watched: %s\n" % error)
 
 

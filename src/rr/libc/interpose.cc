@@ -1,11 +1,11 @@
 // librose-rr-libc.so, for LD_PRELOAD: records nondeterministic calls of the C library, without changes to the program.
 // It contains librose-rr and uses it for this. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname, ready.
 //
-// Each call has a key, such as "libc/ready/poll/0.2", which consists of its source, its name and its thread. The name
-// of a thread consists of the name of the thread that created it, and its number among the threads that this one
-// created. The first thread is "0", and "0.2" is the second thread that "0" created. These names are the same in a
-// replay. Therefore the replay follows the recorded order, within threads and between threads. Other effects of these
-// calls (data of sockets, locks) are not recorded.
+// Each call has a key, such as "libc/ready/poll/0.2", which consists of its source, its name and its thread. The first
+// thread has the name "0". The name of any other thread consists of the name of its parent, that is, the thread that
+// created it, and of its number among the threads that the parent created: "0.2" is the second thread that "0" created.
+// These names are the same in a replay. Therefore the replay follows the recorded order, within threads and between
+// threads. Other effects of these calls (data of sockets, locks) are not recorded.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
