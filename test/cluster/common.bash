@@ -1,4 +1,5 @@
-# Sourced by the cluster tests. It has functions for checks, a scratch folder, and what rose has left on this machine.
+# Sourced by the cluster tests. It provides functions for checks, a scratch folder, and functions that list what rose
+# has left on this machine.
 set -euo pipefail
 rose=$1
 build=$2
@@ -82,8 +83,8 @@ signalled() {
   wait $pid 2>/dev/null || true
 }
 
-# replays RUNS SCHEDULE CONFIG [OPTION...]: checks that at least one run of the schedule reproduces, and that its faults
-# fire. A fault with a fixed time may miss on a busy machine, so no rate is required of so few runs.
+# replays RUNS SCHEDULE CONFIG [OPTION...]: checks that at least one run of the schedule reproduces the bug, and that
+# its faults fire. A fault with a fixed time may miss on a busy machine, so no rate is required of so few runs.
 replays() {
   local runs=$1 schedule=$2 config=$3
   shift 3
@@ -105,7 +106,7 @@ error = "EIO"
 TOML
 }
 
-# until_true SECONDS COMMAND...: waits until the command succeeds, but at most so long.
+# until_true SECONDS COMMAND...: waits until the command succeeds, but at most this many seconds.
 until_true() {
   local deadline=$((SECONDS + $1))
   shift

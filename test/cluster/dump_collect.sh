@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Collects the windows of many hosts at once: over ssh, from pods, from a folder. Hosts that do not answer are reported.
-# Also with 300 hosts, and with tracers that share a folder, where a trigger of one makes all of them write.
+# Further cases are 300 hosts, and tracers that share a folder, where a trigger of one tracer makes all of them write.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 
 cd "$work"
@@ -86,8 +86,8 @@ says err 'junk: .*(not a rose dump|no rose dump|dump)'
 says err 'torn: '
 [ -e some/db1.bin ] && [ -e some/db2.bin ] && [ ! -e some/gone.bin ] ||
   fail "the folder does not contain exactly the collected dumps"
-# A host that sends something else, or goes on after its dump, is stopped at once, so it does not fill the disk. The
-# deadline is longer than the test may take.
+# A host that sends something other than a dump, or sends more after its dump, is stopped at once, so it does not fill
+# the disk. The deadline is longer than the test may take.
 expect 4 timeout 120 "$rose" dump collect db1 endless babble -o endless/ --deadline 10m $by
 says out '1 of 3 answered'
 says err 'endless: .*more bytes follow the end of the dump'

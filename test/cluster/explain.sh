@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rose explain on planted failures: the function with the bug must be among the first three. Also JSON, exit codes, and
-# what is left behind.
+# rose explain on planted failures: the function with the bug must be among the first three. The test also checks the
+# JSON form, exit codes, and what is left behind.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc g++ python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")

@@ -31,7 +31,7 @@ if grep -q 'could not be compared' "$work/out"; then joined=4; fi
 json_is "[(c[\"value\"], c[\"runs\"] >= $joined) for c in $bad[\"failing\"]]" "[('28', True)]"
 json_is "[(c[\"value\"], c[\"runs\"] >= $joined) for c in $bad[\"sound\"]]" "[('0', True)]"
 json_is "$bad[\"score\"] > 0.5, $bad[\"first\"][\"value\"], $bad[\"first\"][\"node\"], $bad[\"first\"][\"thread\"] > 0" "(True, '28', 'store', True)"
-# All requests are recorded, but they do not distinguish the runs.
+# All requests are recorded, but their values do not distinguish failing from correct runs.
 json_is 'next(v["score"] for v in j["values"] if v["query"] == "request(line)")' 0.0
 # On a busy machine, all runs of a round may be inconclusive. Then rose reports this, and the earlier rounds count.
 if grep -q 'could not be compared' "$work/out"; then echo "the last round could not be compared" >&2; else

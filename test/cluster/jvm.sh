@@ -18,8 +18,8 @@ touch "\$ROSE_RUN_DIR/n1/held"
 exec java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp "$classes" org.rose.test.Victim "\$@"
 SH
 chmod +x server.sh
-# config FILE PART ORACLE: configures one server that executes a part 40 times. The oracle's command looks for the bug
-# in the server's output.
+# config FILE PART ORACLE: configures one server that executes this part of Victim.java 40 times. The oracle's command
+# looks for the bug in the server's output.
 config() {
   cat > "$1" <<TOML
 name = "jvm"
@@ -91,7 +91,7 @@ for method in seldom named; do
   [ "$(grep -c Victim.$method entries)" = 2 ] || fail "the dump does not have two entries of a rare method"
 done
 grep -q Victim.busy entries && fail "a method that the profile calls busy is in the dump"
-# If no methods are configured, if there is no agent, or if there is no such method, each case has its own message.
+# Each of these cases has its own message: no methods are configured, no class has such a method, there is no agent.
 sed '/^functions/d; s/"\.\/server.sh", "paced", "60", "1"/"java", "-cp", "'"${classes//\//\\/}"'", "org.rose.test.Victim", "step", "1", "1"/' profiled.toml > unnamed.toml
 expect 0 "$rose" profile -c unnamed.toml -o other.json --runs 1
 says err 'none of its methods are named'

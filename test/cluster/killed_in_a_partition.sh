@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) during a partition. The partition ends at once, whether the classifiers are links (Linux 6.6) or
-# filters that stay, and whatever condition was to end it. The nodes run until `rose heal` ends them.
+# Rose is killed (-9) during a partition. The partition ends at once, both if the classifiers are links (Linux 6.6) and
+# if they are filters, which outlive rose. The nodes run until `rose heal` ends them.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 . "$here/killed.bash"

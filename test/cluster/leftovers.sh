@@ -194,7 +194,7 @@ untouched
 # A namespace of another program is also left alone if its name begins with the id of a killed rose, because the journal
 # of that rose lists what it created.
 interrupted KILL
-# The killed guardian has left a cgroup with its own id. The run's id is the one that has namespaces.
+# The killed guardian has left a cgroup with its own id. The id of the run is the one for which there are namespaces.
 id=
 for cgroup in "$cgroups"/rose-*; do
   if [ -e "/run/netns/$(basename "$cgroup")-a" ]; then id=$(basename "$cgroup"); fi

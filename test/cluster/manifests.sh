@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Published Kubernetes manifests are drafted and run. They contain a Redis cluster whose pods find each other by the
-# names of a service, with its ConfigMap, its volumes, its probe, and the job that forms the cluster. With a real
-# engine, and an image that is built here.
+# names of a service, with its ConfigMap, its volumes, its probe, and the job that forms the cluster. The test uses a
+# real engine, and an image that it builds here.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 for program in redis-server redis-cli awk; do command -v $program >/dev/null || skip "no $program"; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A schedule with an order: examples/order unchanged, `rose step` in a schedule without an order, and a step that the
-# order never allows.
+# A schedule with an order. The cases are examples/order unchanged, `rose step` in a schedule without an order, and a
+# step that the order never allows.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 command -v redis-server >/dev/null || skip "redis-server is missing"
 

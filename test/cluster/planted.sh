@@ -13,8 +13,8 @@ case=$3
 
 if [ "$case" != runner ]; then
   rm -f -- */figures.json
-  # "Solved" means that four of five replays reproduced the failure. Fewer than five runs could not distinguish this
-  # from a schedule that sometimes misses.
+  # "Solved" means that four of five replays reproduced the failure. With fewer than five replays, such a schedule could
+  # not be distinguished from one that sometimes misses.
   if [ -z "${ROSE_TEST_LONG:-}" ]; then
     printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"
   fi

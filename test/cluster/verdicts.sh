@@ -50,7 +50,8 @@ kind = "crash"
 node = "b"
 TOML
 
-# If the fault never fires and the bug does not occur, the result is inconclusive, and names the fault and the reason.
+# If the fault never fires and the bug does not occur, the result is inconclusive, and the message names the fault and
+# the reason.
 expect 4 "$rose" replay never.toml -c miss.toml --runs 2 --json
 json_is 'j["verdict"]' inconclusive
 json_is 'j["faults"][0]["id"], j["faults"][0]["requested"], j["faults"][0]["fired"]' "('unreached', 2, 0)"

@@ -1,5 +1,5 @@
 # Sourced after common.bash by the tests of workers. A node reads three files. In the dump, all three reads failed, and
-# one of these failures is the bug. A search without workers is in $work/here.
+# the bug is one of these failures. The result of a search without workers is in $work/here.
 mkdir "$work/cfg" "$work/tmp"
 cd "$work/cfg"
 export TMPDIR=$work/tmp

@@ -102,7 +102,7 @@ until_true 120 no_folders
 expect 0 "$rose" heal  # this removes what killed workers left, unless another worker has done that
 nothing_left "by workers of Slurm"
 
-# For the measurement, runs mostly wait.
+# In the measurement, runs mostly sleep, so that parallel runs do not slow each other down.
 sed -i 's/confirm_runs = 1/confirm_runs = 40/' rose.toml
 sed -i 's/^sleep 0.4$/sleep 4/' rounds.sh
 grep -qx 'sleep 4' rounds.sh || fail "runs do not wait"

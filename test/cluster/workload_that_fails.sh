@@ -33,7 +33,7 @@ configuration 'exit 0'
 expect 1 "$rose" trace -c rose.toml -o dump.bin --keep
 says err "kept in $work/rose-runs"
 
-# A failing run is not learnt as normal without a warning. The reasons and the last output are printed.
+# Before a failing run is learnt as normal, a warning is printed, with the reasons and the last output.
 configuration 'echo cannot connect; exit 1'
 sed -i 's/^command = \["false"\]/command = ["sh", "-c", "echo who knows; exit 3"]/' rose.toml
 expect 0 "$rose" profile -c rose.toml
@@ -59,7 +59,8 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "reported more than once: $(cat err)"
 done
 
-# A word of a command is the name of a file beside the configuration, but only the first word is looked up there.
+# A word of a command may look like a file beside the configuration, but rose looks up only the first word there. The
+# message about the failed command says so.
 mkdir bin
 echo 'exit 1' > bin/script
 configuration 'exit 0'
