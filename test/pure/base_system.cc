@@ -152,7 +152,7 @@ TEST_CASE("devices and pipes are written to, not replaced") {
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   {
     REQUIRE(AtomicFile::create(folder / "pipe").has_value());
-  }  // creating the AtomicFile did not wait for a reader of the pipe, and a reader would not notice it
+  }  // creating the AtomicFile did not open the pipe: it did not wait for a reader, and a reader would notice nothing
   // A write does not wait for a reader either. If it did, only kill -9 could end this test.
   const Result<void> unread = write_file(folder / "pipe", "x");
   REQUIRE_FALSE(unread);

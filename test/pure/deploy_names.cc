@@ -171,8 +171,8 @@ TEST_CASE("the name server survives messages that are not queries") {
   const std::string refused = "\x12\x34\x81\x84\0\0\0\0\0\0\0\0"s;
   for (std::size_t size = 12; size < whole.size(); ++size) CHECK(dns_answer(whole.substr(0, size), kNames) == refused);
   CHECK(dns_answer(whole, kNames).size() == whole.size() + 16);
-  // Refused: a question that contains a pointer, a label that is too long, a name that is too long, and a query without
-  // a question.
+  // These messages are refused: a question that contains a pointer, a label that is too long, a name that is too long,
+  // and a query without a question.
   CHECK(dns_answer("\x12\x34\x01\0\0\1\0\0\0\0\0\0\xc0\x0c\0\1\0\1"s, kNames) == refused);
   CHECK(dns_answer("\x12\x34\x01\0\0\1\0\0\0\0\0\0"s + label(std::string(64, 'a')) + "\0\1\0\1"s, kNames) == refused);
   std::string longest;

@@ -181,7 +181,7 @@ TEST_CASE("a clock skew that peers report is tried in both directions") {
   Result<Plan> plan = make_plan(inputs);
   REQUIRE(plan);
   CHECK(std::count_if(plan->candidates.begin(), plan->candidates.end(),
-                      // either clock is wrong, or all others are
+                      // one candidate for each node: either the clock of n3 is wrong, or those of n1 and n2 are
                       [](const Candidate& c) { return c.kind == FaultKind::clock; }) == 3);
   const auto clock = std::max_element(plan->candidates.begin(), plan->candidates.end(),
                                       [](const Candidate& a, const Candidate& b) { return a.weight < b.weight; });

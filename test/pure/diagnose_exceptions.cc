@@ -121,7 +121,7 @@ TEST_CASE("an exception found only in the failure's log is a candidate, with mes
   CHECK(c.why ==
         "n2.log:2 of n2: 'page 2: a block is damaged / org.x.ChecksumException: block 8 does not match', with "
         "org.x.ChecksumException in org.x.Store.check(Store.java:40)");
-  // Its schedules must stay the same when they are written and read again.
+  // The schedules of the plan must stay the same when they are written and read again.
   for (const schedule::Schedule& one : given.plan().schedules) {
     const auto read = schedule::parse_schedule(schedule::to_toml(one), "x.toml");
     REQUIRE(read);

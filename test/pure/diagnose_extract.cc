@@ -305,7 +305,7 @@ TEST_CASE("a main process that was asked to end was stopped from outside, whatev
     INFO("by " << by);
     CHECK(stopped(by, 0).candidates.empty());
   }
-  CHECK(stopped("systemd (1)", 0, 0).candidates.empty());  // a helper
+  CHECK(stopped("systemd (1)", 0, 0).candidates.empty());  // this process is a helper
 }
 
 TEST_CASE("kills of several processes of a node within a second are one crash") {

@@ -338,7 +338,7 @@ TEST_CASE("level 2: a node that has the role only in some runs passes its contex
   REQUIRE(d.found);
   CHECK(d.found->faults.size() == 3);
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"handOver"});
-  // handOver() on n1; boot() and handOver() on n1, which shows that n1 has lost the role; handOver() on any node
+  // tried: handOver() on n1; boot() and handOver() on n1, which shows that n1 has lost the role; handOver() on any node
   CHECK(tried_at(d, 2) >= 3);
 }
 
@@ -387,7 +387,7 @@ TEST_CASE("level 2: if no node reaches an event, its amplification is undone and
   REQUIRE(d.found->faults.size() == 1);
   CHECK(d.found->faults[0].group.empty());
   CHECK(functions_of(d.found->faults[0]) == std::vector<std::string>{"store"});
-  CHECK(tried_at(d, 2) == 3);  // neverInTest() on n1; neverInTest() on any node; store() on n1
+  CHECK(tried_at(d, 2) == 3);  // tried: neverInTest() on n1; neverInTest() on any node; store() on n1
 }
 
 TEST_CASE("level 2: a fault of a host that may be several nodes is widened to all of them in one schedule") {
@@ -436,7 +436,7 @@ TEST_CASE("level 2: a wider context that is not reached ends the branch") {
   Play play({enters(1, "n1", "a"), enters(3, "n1", "c")}, [](const std::vector<Hit>&, int) { return false; });
   const Diagnosis d = diagnosis_of(config, crash_dump(production, 3.5), play);
   CHECK_FALSE(d.found);
-  CHECK(tried_at(d, 2) <= 4);  // c; b and c on n1; c on the first node that reaches it; b and c on any node
+  CHECK(tried_at(d, 2) <= 4);  // tried: c; b and c on n1; c on the first node that reaches it; b and c on any node
 }
 
 TEST_CASE("level 2: an order of events that differs from production ends the branch") {

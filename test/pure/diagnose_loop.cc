@@ -167,7 +167,7 @@ TEST_CASE("level 2 fails the nth calls in parallel, and no calls beyond those th
   }
 }
 
-TEST_CASE("schedules that ran beside the found one are not counted before it") {
+TEST_CASE("schedules that ran in parallel to the found one are not counted before it") {
   const auto config = deployment_with(4);
   Record runner(flaky("openat", {true}));
   const Diagnosis d = diagnosis_of(config, calls_dump(), runner);
@@ -175,7 +175,7 @@ TEST_CASE("schedules that ran beside the found one are not counted before it") {
   CHECK(d.schedules <= 4);
 }
 
-TEST_CASE("trials stopped beside one that reproduced the bug are made later, if that one proves unreliable") {
+TEST_CASE("trials stopped because a parallel one reproduced the bug are made later if that one proves unreliable") {
   for (const int jobs : {2, 4, 8}) {
     const auto config = deployment_with(jobs);
     // The first candidate reproduces the bug by chance, once, while the right one runs at the same time.
@@ -420,7 +420,7 @@ TEST_CASE("a fault with a fixed time that sometimes misses is tried at other tim
   }
 }
 
-TEST_CASE("a call that reproduces unreliably from a time on is failed at its first occurrence instead") {
+TEST_CASE("a call whose failure from a time on reproduces unreliably is failed at its first occurrence instead") {
   Dump dump;
   dump.scf(0.8, "n1", "accept4", EMFILE, "socket:[7]");
   dump.ends(10);
@@ -437,7 +437,7 @@ TEST_CASE("a call that reproduces unreliably from a time on is failed at its fir
   CHECK(d.tested.not_reproduced == 0);
 }
 
-TEST_CASE("a schedule that reproduces too rarely is moved to the calls that follow, even if the role changes") {
+TEST_CASE("a fault that reproduces too rarely is moved to the calls that follow, even if the role changes") {
   const std::vector<std::string> waits{"openat", "read", "write", "sendto", "select"};
   const auto acts_in = [&](int role) {
     std::vector<Act> acts;

@@ -73,7 +73,7 @@ TEST_CASE("noise: a frequent failure is not ordinary if its node ends right afte
   CHECK(share(true) > 3 * share(false));
 }
 
-TEST_CASE("noise: of equal faults the last weighs most, and the more, the longer ago the others are") {
+TEST_CASE("noise: of equal faults the last weighs most, and it weighs more the longer ago the others were") {
   const auto config = deployment();
   const auto of_last = [&](double apart) {
     Dump dump;
@@ -378,7 +378,7 @@ TEST_CASE("noise: for a window that began late, the next occurrence is tried as 
       acts.push_back({1.2 + i, "n1", "", "pwrite64", "/run/n1/data.db", false});
     }
     for (int i = 1; i < 3; ++i)
-      // the dump lacks the first one, because it was overwritten
+      // the dump lacks the first ftruncate, because it was overwritten in the window
       dump.sys(1 + i, "n1", "ftruncate", "/run/n1/data.db");
     dump.crashed(3.05, "n1");
     dump.ends(20);

@@ -683,7 +683,7 @@ TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
       const schedule::Fault* f = fault_of(s, FaultKind::pause, "n2");
       return Answer{hit_if(f != nullptr && f->duration_ns >= 2 * kSecond && !f->when.empty()), {}, {}};
     });
-    cluster.seconds = 2;  // if runs take longer, fewer of them are spent on this
+    cluster.seconds = 2;  // if runs take longer, fewer of them are spent on shortening the pause
     const Diagnosis d = diagnosis_of(config, dump, cluster, nullptr, true);
     CHECK(d.target_reached);
     CHECK(d.found->faults.at(0).duration_ns == 3 * kSecond);

@@ -83,7 +83,7 @@ TEST_CASE("unreachable: one pair is a partition if both sides report it or there
 }
 
 TEST_CASE("unreachable: connects in progress that the other node never accepts are a partition") {
-  // Each node begins connections to the other; those of [from, to] are not accepted.
+  // `node` begins connections to `peer`; those of [from, to] are not accepted.
   const auto connects = [](Dump& dump, double from, double to, int node, int peer) {
     for (int i = 0; i < 40; ++i) {
       const double t = 0.3 * i + 0.05 * node;

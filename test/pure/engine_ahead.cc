@@ -163,7 +163,7 @@ schedule::Schedule named(const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("runs made ahead: the search is the same with any number of workers, and faster") {
+TEST_CASE("runs made ahead: the search is the same with any number of workers, and faster with more of them") {
   const SearchRecord alone = search_with(1);
   for (const int workers : {2, 4, 16, 100, 1000}) {
     const SearchRecord many = search_with(workers);

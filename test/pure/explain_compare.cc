@@ -533,8 +533,9 @@ TEST_CASE("a permutation test says how often chance separates the runs as well a
   };
   explain::Permutations alone(5, 5);
   alone.add(of({0, 1, 2, 3, 4}));
-  CHECK(alone.chance(1) == Approx(2.0 / 252));               // the labels of the runs, and the same labels exchanged
-  CHECK(alone.chance(0.6) == Approx((2 + 2 * 25) / 252.0));  // also those that exchange one run of each side
+  // 2 of 252 ways to label the runs: the true one, and the one with the two sides exchanged
+  CHECK(alone.chance(1) == Approx(2.0 / 252));
+  CHECK(alone.chance(0.6) == Approx((2 + 2 * 25) / 252.0));  // in addition, the ways that exchange one run of each side
   CHECK(alone.chance(0) == 1);
 
   // Each further step that separates the runs in another way adds the same amount to the probability.

@@ -175,7 +175,8 @@ TEST_CASE("functions that one run executed at a timed fault rank below those of 
   CHECK(by_time["sync_3"] < by_time["weigh"]);
   CHECK(by_time["sync_3"] / by_time["weigh"] < at_a_step["sync_3"] / at_a_step["weigh"]);
   CHECK(by_time["locate"] / by_time["weigh"] <
-        at_a_step["locate"] / at_a_step["weigh"]);  // at a time, it is chance which of these functions was executing
+        // if the crash comes at a time, it is chance which of these functions was executing
+        at_a_step["locate"] / at_a_step["weigh"]);
 }
 
 TEST_CASE("for a crash at a time, peers' reactions to any crash rank below the interrupted functions", "[explain]") {
@@ -392,7 +393,7 @@ TEST_CASE("a logged stack trace ranks first whatever differs before it", "[expla
   CHECK(e.suspects[0].function == "org.x.Database.limit");
 }
 
-TEST_CASE("a function that the fault causes without the bug ranks lower if another comes with the bug only",
+TEST_CASE("a function that the fault causes also without the bug ranks lower if another comes only with the bug",
           "[explain]") {
   const auto functions = [](bool forgets) {
     Case one;
@@ -501,7 +502,7 @@ TEST_CASE("a request to end arrives in the functions with which the process reac
     fault.signal = signal;
     one.input.schedule.faults = {fault};
     for (int i = 0; i < 5; ++i) {
-      // The peers react to the end; the thread of the signal had nothing to do with it.
+      // The peers react to the end of the process; the thread that received the signal had nothing to do with it.
       one.add(Group::failing, failing(2 * i)
                                   .enters(104, "request", 2)
                                   .enters(105, "shut_down", 3)
@@ -556,7 +557,7 @@ TEST_CASE("the functions that handle a node's messages after its pause or partit
                               .enters(512, "answer", 3));
   }
   const explain::Explanation e = one.explain();
-  // A node that was cut off may have noticed it, and is then prepared.
+  // A node that was cut off may have noticed that, and then its functions are prepared for it.
   const bool paused = kind == schedule::FaultKind::pause;
   const auto value = [&](const std::string& function) {
     const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),
@@ -1177,7 +1178,7 @@ TEST_CASE("a function that is entered as usual, and no longer calls what correct
   CHECK(of("sync") < of("wait_for"));
 }
 
-TEST_CASE("what a thread does after a goroutine's failed call may be done by another goroutine", "[explain]") {
+TEST_CASE("steps of a thread after a goroutine's failed call may belong to another goroutine", "[explain]") {
   const auto entered_after = [](const std::string& file, bool retries) {
     Case one;
     for (int i = 0; i < 5; ++i) {
@@ -1409,7 +1410,7 @@ TEST_CASE("the function to which another returns what only failing runs return i
   }
 }
 
-TEST_CASE("of what a function gets, the results that come with the bug only count most", "[explain]") {
+TEST_CASE("of the values that a function gets, results that come only with the bug count most", "[explain]") {
   Case one;
   one.input.questions = {{"m.early:return.error", "m.early", "error", "", {}},
                          {"m.early:return:callers", "m.early", "", "", {}},

@@ -60,7 +60,7 @@ TEST_CASE("one repeated line of the start-up banner is not a restart", "[logs]")
   CHECK(end->message == 1);
 }
 
-TEST_CASE("if a node takes over the role of another one, that one may have been stopped or partitioned", "[logs]") {
+TEST_CASE("a node whose role another node takes over may have been stopped or partitioned", "[logs]") {
   const std::string at = "2026-01-02 03:04:";
   const std::string led = at + "05 leader of term 1\n", follows = at + "04 listening\n";
   const Hinted one({follows + at + "40 leader of term 2\n", follows, follows + led}, {follows, follows, follows + led});

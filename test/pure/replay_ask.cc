@@ -1,4 +1,4 @@
-// A query of the user must be possible; one that rose proposed may be dropped.
+// A query of the user must be possible; a query that rose proposed is dropped if it is impossible.
 #include <catch2/catch.hpp>
 
 #include "replay/ask.h"

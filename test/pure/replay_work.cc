@@ -236,8 +236,8 @@ TEST_CASE("a call of a node that found the run's disk full is a reason to doubt 
   CHECK(doubt("n1", "openat", EDQUOT, "relative") != "");
   CHECK(doubt("n1", "write", EIO, run / "n1/file") == "");
   CHECK(doubt("n1", "inotify_add_watch", ENOSPC, run / "n1/file") == "");
-  CHECK(doubt("n1", "write", ENOSPC, "/proc/self/file") == "");  // another file system
-  CHECK(doubt("n2", "write", ENOSPC, run / "n1/file") == "");    // a container
+  CHECK(doubt("n1", "write", ENOSPC, "/proc/self/file") == "");  // no doubt, because the file is on another file system
+  CHECK(doubt("n2", "write", ENOSPC, run / "n1/file") == "");    // no doubt, because the node is a container
   CHECK(doubt("n3", "write", ENOSPC, run / "n1/file") == "");
   for (const char* target : {"n1", "@leader"}) {
     plan.faults[0].node = target;

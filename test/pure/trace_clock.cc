@@ -226,7 +226,7 @@ TEST_CASE("a merged dump can be merged again", "[clock]") {
   World world(700 * kMillisecond);
   for (int i = 0; i < 5; ++i) world.connect(kStart + i * kSecond);
   auto out = merge_events(world, 5);
-  // The handshakes of the client's host, in a later dump, have their other sides in the merged dump.
+  // A later dump of the client's host contains handshakes whose other sides are in the merged dump.
   World::event(world.client, world.of_client(kStart + 20 * kSecond));
   std::vector<MergedClock> clocks;
   const auto again = merge({out.merged, world.client}, {}, &clocks);
