@@ -26,7 +26,8 @@ struct Address {
 
 struct AddressRange {
   Address address;
-  int prefix = 128;  // of the address's 128 bits: 104 for 10.0.0.0/8, because IPv4 addresses begin behind 96 bits
+  // length in bits, within the 128-bit form: 104 for 10.0.0.0/8, because an IPv4 address follows 96 other bits
+  int prefix = 128;
 
   [[nodiscard]] bool contains(const AddressRange& other) const;
   // The address with all bits after the prefix cleared.

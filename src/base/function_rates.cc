@@ -70,8 +70,8 @@ void FunctionRates::end_stint(std::size_t index, std::int64_t now_ns, std::span<
     own.filled += gap_calls(function, own, now_ns, count);
     own.rate_before = static_cast<double>(count - own.begin) / seconds(stint_ns);
   }
-  // The first sample comes early. A function that was quiet for much longer than its last pause starts over with the
-  // shortest pause, because its behaviour has changed.
+  // The first sample comes early. A function that stayed attached for more than four times its last pause was quiet.
+  // Its behaviour has therefore changed, and it starts over with the shortest pause.
   if (function.watched_ns > 0) {
     const bool quiet = stint_ns > 4 * function.pause_ns;
     function.pause_ns = quiet ? to_ns(limits_.pause_seconds)

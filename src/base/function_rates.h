@@ -67,7 +67,7 @@ class FunctionRates {
     std::int64_t watched_ns = 0;  // time for which it was watched in earlier periods
     std::uint64_t begin = 0;      // entries when this period began, all nodes
     std::uint64_t last = 0;       // entries at the previous check
-    std::int64_t window_ns = 0;   // start of the window over which the function may prove hot
+    std::int64_t window_ns = 0;   // start of the window in which the function's rate is measured
     std::uint64_t window = 0;     // entries at that time
     double last_rate = 0;         // rate in the last completed period
     double recent_rate = 0;       // rate in this period, with older entries weighted less

@@ -194,7 +194,7 @@ void ClusterRunner::give_guessed(const schedule::Schedule& schedule, schedule::R
   std::deque<Given>& oldest = given_[guessed_.front()];
   guessed_.pop_front();
   const auto forgotten = std::find_if(oldest.begin(), oldest.end(), [](const Given& given) { return given.guessed; });
-  if (forgotten == oldest.end()) return;  // the search has requested it
+  if (forgotten == oldest.end()) return;  // the search has already requested this run
   oldest.erase(forgotten);
   ++forgotten_;
 }

@@ -46,8 +46,8 @@ void print(std::string_view text);
 
 // "auto" (nothing) or a number of runs in parallel.
 [[nodiscard]] Result<std::optional<int>> jobs_option(const std::string& text);
-// The number for replay, explain and profile: --jobs if given ("auto" is measured, which makes runs), otherwise the
-// number in [diagnose] jobs, otherwise 1. Checks that the deployment's runs can be made in parallel.
+// The number of parallel runs for replay, explain and profile: --jobs if given ("auto" is measured, which makes runs),
+// otherwise the number in [diagnose] jobs, otherwise 1. Checks that the deployment's runs can be made in parallel.
 [[nodiscard]] Result<int> jobs_of(const std::optional<std::string>& given, const config::Config& config,
                                   bool allow_attached);
 

@@ -160,7 +160,7 @@ std::vector<std::string> feature_names() {
   return names;
 }
 
-// The parameters that rank the suspects: numbers for --weights, and names for --without.
+// Lists, as JSON, the weights that --weights can set and the features that --without can leave out.
 std::string features_json() {
   Json weights = Json::array(), parts = Json::array();
   for (const explain::FeatureEntry& one : explain::features()) {
@@ -217,7 +217,8 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   ROSE_CHECK(inject::check(report.schedule, config, options.allow_attached));
   if (report.schedule.faults.empty())
     return fail(ErrorKind::input, fmt::format("{}: it has no fault to explain", options.schedule));
-  // The functions of a program behind a launcher are known only after it has been launched.
+  // The functions of a program that a launcher starts are known only after the launch, so the queries can be checked
+  // now only if no node has a launcher.
   if (std::none_of(config.nodes.begin(), config.nodes.end(), replay::shows_no_function))
     ROSE_CHECK(replay::ask(config, options.ask));
   ROSE_CHECK(need_root("explain"));

@@ -50,7 +50,7 @@ std::vector<std::string> kept_questions(const std::vector<std::string>& own, con
   return kept;
 }
 
-// The functions about which earlier rounds asked: everything, or only for their results.
+// `all`: the functions about which earlier rounds asked everything; `results`: those about whose results they asked.
 struct AskedAbout {
   std::set<std::string> all, results;
 };

@@ -17,8 +17,8 @@ struct InitOptions {
   std::string out = "rose.toml";
 };
 
-// Reports that a file cannot be used. It is printed as a result, because scripts ask for it, and the caller also
-// returns it as an error.
+// Reports that a file cannot be used. The report is printed as a result, because scripts read the result, and the
+// caller also returns it as an error.
 void report_unusable(const Error& error, const Common& common) {
   const std::vector<std::string> reasons = split(error.message, '\n');
   if (common.json)

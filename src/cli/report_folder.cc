@@ -32,7 +32,8 @@ Result<ReportFolder> ReportFolder::make(const std::string& path, bool redact) {
   folder.redactor_ = Redactor::of_this_machine();
   ROSE_TRY(TemporaryFolder aside, TemporaryFolder::make("rose-report"));
   folder.aside_.emplace(std::move(aside));
-  // Nodes that run as other users have their folders in it.
+  // Nodes that run as other users have their folders in this temporary folder, so these users must be able to pass
+  // through it.
   if (::chmod(folder.aside_->path().c_str(), 0711) != 0)
     return fail_errno(ErrorKind::environment, fmt::format("cannot open {}", folder.aside_->path().string()), errno);
   return folder;

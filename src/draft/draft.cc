@@ -66,7 +66,7 @@ Result<Target> target_of_unit(const std::string& name) {
     return fail(ErrorKind::usage, fmt::format("{}: it is not running", option),
                 "a draft is made from a running system: start it");
   if (!target.unit) {
-    // Only its name is known.
+    // Only the name of the unit is known.
     target.unit = Unit{};
     target.unit->name = name.find('.') == std::string::npos ? name + ".service" : name;
   }

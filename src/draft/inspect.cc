@@ -453,7 +453,7 @@ std::string last_cgroup_part(pid_t pid, std::string* whole = nullptr) {
   const auto content = read_file(proc_file(pid, "cgroup"), 1 << 20);
   if (!content) return "";
   std::string best;
-  // Use the line of cgroup v2, or of systemd's own hierarchy in the hybrid layout.
+  // Use the line with the longest path, because the lines of some hierarchies name only an outer group, or the root.
   each_line(*content, [&](std::string_view line) {
     const std::size_t first = line.find(':');
     const std::size_t second = line.find(':', first + 1);

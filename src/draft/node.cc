@@ -186,7 +186,7 @@ void settle_program(Making& making, std::vector<std::string>& words) {
     else if (!words.front().starts_with('/') && !seen.main.exe.empty()) words.front() = seen.main.exe;
     return;
   }
-  // Without a slash, it was found through PATH at its start; inspect.cc has looked it up.
+  // A program without a slash was found through PATH when it was started; inspect.cc has looked it up there.
   if (fact != seen.paths.end()) {
     words.front() = fact->second.absolute;
   } else if (!seen.main.exe.empty() && words.front() != base_name(seen.main.exe)) {

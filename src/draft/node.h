@@ -33,7 +33,7 @@ struct NodeDraft {
   std::vector<Variable> env;
   std::vector<std::string> env_left;  // variables that were omitted, and why
   std::string ready;                  // as TOML; "" if none
-  std::string ready_note;             // why there is none
+  std::string ready_note;             // why `ready` is empty
   bool service = false;               // a Compose service, whose file has the rest
   std::string restart;                // as TOML; "" if none
   std::string restart_note;

@@ -146,7 +146,7 @@ class Redis : public System {
 
  private:
   static std::uint16_t client_port(const Seen& seen) {
-    // The port of the cluster bus is 10000 higher.
+    // Redis's cluster bus listens at a port that is 10000 higher, so the lowest port is that for clients.
     return lowest_port(seen);
   }
 };

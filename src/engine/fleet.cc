@@ -68,7 +68,7 @@ struct Fleet::Worker {
   State state = State::down;
   std::int64_t due_ns = 0;  // when to start it again
   std::int64_t heard_ns = 0;
-  pid_t pid = 0;    // the worker's process; once it has ended: the process that ended last
+  pid_t pid = 0;    // the worker's process, or its last one if that has ended
   Fd in, out, err;  // of the worker: rose writes to the first and reads from the others
   Inbox inbox;
   std::string outbox;
@@ -202,8 +202,8 @@ void Fleet::drive() {
         if (worker->up()) end(*worker, "");
       reap(true);
       if (endings_.empty() && !sweep()) {
-        // Cancellation wakes the waiting thread. This thread only waits for the end, because it cannot carry out later
-        // plans.
+        // All workers have ended, and this thread cannot carry out later plans, so it only waits for `stop_`. The
+        // thread in wait() was woken by the cancellation.
         std::unique_lock lock(mutex_);
         if (stop_) return;
         lock.unlock();

@@ -56,7 +56,8 @@ bool runs_java(const config::Node& node, std::string_view name) {
            std::filesystem::is_directory(binary, error);
   };
   if (std::any_of(node.binaries.begin(), node.binaries.end(), of_java)) return true;
-  // If the user named programs, functions are looked up in these.
+  // If `binary` names several programs, or another one than the command, functions are looked up in these programs, and
+  // not in a JVM that the command may start.
   if (node.binaries.size() > 1) return false;
   if (!node.binaries.empty() &&
       (node.command.empty() || base_name(node.binaries.front()) != base_name(node.command.front())))

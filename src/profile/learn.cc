@@ -72,8 +72,7 @@ std::string silence_key(const Silence& silence) {
                 fmt::format("{} {}", silence.port, silence.answers ? *silence.answers ? "answers" : "asks" : ""));
 }
 
-// Two ports are equal if they are the same service port or both ephemeral. Paths of Unix sockets are compared like
-// paths.
+// The port with its colon. Patterns of ephemeral ports are equal (":*").
 std::string_view port_of(std::string_view peer) {
   const std::size_t colon = peer.rfind(':');
   return colon == std::string_view::npos ? std::string_view{} : peer.substr(colon);
@@ -109,7 +108,8 @@ bool is_call(const trace::Event& event) {
   return (event.type == trace::EventType::scf || event.type == trace::EventType::sys) && event.syscall >= 0;
 }
 
-// Orders candidates: same node first, then equal path, then equal peer, then the more frequent one.
+// Ranks the entries of the profile that match a call: same node first, then equal path, then equal peer, then the more
+// frequent entry.
 auto fit(const CallKind& kind, const CallKind& call) {
   return std::make_tuple(kind.node == call.node, kind.path == call.path, kind.peer == call.peer, kind.count);
 }
@@ -271,7 +271,7 @@ class Learner {
       return;
     }
     // The workload may have ended before the run did, so the length of a silence that lasted until the end is not
-    // normal.
+    // normal, unless data was outstanding in it.
     const bool open = (event.flags & trace::kOpen) != 0;
     seen.open = seen.open || open;
     if (!open || (event.flags & trace::kOutstanding) != 0)

@@ -100,7 +100,7 @@ std::string tried_section(const diagnose::Diagnosis& diagnosis) {
       "tell</th><th>rate</th>"
       "<th>why, and the result</th></tr></thead><tbody>\n";
   const std::string found = diagnosis.found ? schedule::fingerprint(*diagnosis.found) : std::string();
-  // Of a long search, show only the first and the last schedules, and the one that was found.
+  // Of a long search, show only the first and the last schedules, and those that reproduced the bug.
   const std::size_t half = kMostRows / 2;
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < diagnosis.tried.size(); ++i) {

@@ -32,7 +32,7 @@ std::string why_not(const schedule::FaultOutcome& outcome) {
   return outcome.withdrawn ? "another fault of its group fired" : "";
 }
 
-// The number of matching calls or packets that a fault saw.
+// The number of matching calls that the fault saw; "" for a fault that does not wait for a call.
 std::string seen_text(const schedule::Fault& fault, const schedule::FaultOutcome& outcome) {
   const bool calls = fault.kind == schedule::FaultKind::syscall || fault.before.has_value();
   if (!calls || (outcome.seen == 0 && !outcome.armed)) return {};

@@ -97,7 +97,7 @@ void read_payload(toml::Table& table, std::string& payload) {
   else payload = std::move(bytes);
 }
 
-// Reads a duration with a resolution of a microsecond.
+// Reads a delay of at least a microsecond.
 void read_delay(toml::Table& table, std::string_view key, std::int64_t& ns) {
   table.duration(key, ns, kLeastDelay, kMostDelay);
 }

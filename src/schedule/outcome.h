@@ -24,14 +24,14 @@ struct Frame {
   std::string function;  // demangled; "" if unknown
   std::string file;      // from debug information; "" if unknown
   int line = 0;          // 0: unknown
-  // The file that contains the code, as the process sees it. "" for code that was made at run time; if such code has a
-  // function name, it belongs to a JVM or to Python.
+  // The file that contains the code, as the process sees it. "" for code that was generated at run time; if such code
+  // has a function name, it belongs to a JVM or to Python.
   std::string module;
   std::uint64_t offset = 0;  // offset in `module` of the return address; in the innermost frame, of the instruction
 };
 
-// True for code that was made at run time and has a name, that is, a method that a JVM's agent reported, or a function
-// of Python.
+// True for code that was generated at run time and has a name, that is, a method that a JVM's agent reported, or a
+// function of Python.
 [[nodiscard]] inline bool is_managed(const Frame& frame) { return frame.module.empty() && !frame.function.empty(); }
 
 // True for a method of the JDK.

@@ -77,7 +77,7 @@ void read_disk_speed(toml::Table& table, Resource& resource) {
         "state how slow the disk is: rate = \"1MiB/s\", iops = 50 or delay = \"20ms\" for each of its requests");
 }
 
-// Describes the limits: "to 1MiB/s, 50 requests a second, and 20ms more for each".
+// Describes the limits: "1MiB/s, 50 requests a second and 20ms more for each request".
 std::string speed_words(const Resource& resource) {
   std::vector<std::string> parts;
   if (resource.rate != 0) parts.push_back(size_text(resource.rate) + "/s");

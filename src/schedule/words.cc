@@ -13,7 +13,7 @@
 #include "schedule/schedule.h"
 
 namespace rose::schedule {
-// The text that follows the name of the call: " of snapshot.* to 10.77.0.2:7000".
+// The text that follows the name of the call: " of snapshot.* with peer 10.77.0.2:7000".
 std::string call_details(const CallMatch& call) {
   std::string text;
   if (call.path) text += fmt::format(" of {}", *call.path);
@@ -199,7 +199,7 @@ std::string exception_words(const Fault& fault) {
 std::string trigger_words(const Fault& fault, const NameFault& name, const Schedule* schedule) {
   std::vector<std::string> others;
   for (const std::string& id : fault.after) others.push_back(name(id));
-  // Choose the verb: events and steps happen, whereas faults begin.
+  // Choose the verb: events and steps come, whereas faults begin.
   const bool marks =
       schedule != nullptr && std::any_of(fault.after.begin(), fault.after.end(),
                                          [&](const std::string& id) { return schedule->find(id) == nullptr; });

@@ -174,7 +174,7 @@ inline std::uint64_t discarded(const Plan& plan, std::string_view part) {
   return total;
 }
 
-// What a run on the scripted cluster is to result in.
+// The result that a run on the scripted cluster is to have.
 struct Answer {
   schedule::OracleAnswer oracle = schedule::OracleAnswer::miss;
   std::vector<std::string> unfired;  // ids of the faults that do not fire
