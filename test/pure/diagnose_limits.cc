@@ -143,7 +143,7 @@ TEST_CASE("if all failed paths lie in one subfolder, a disk for that subfolder a
   REQUIRE(d);
   INFO(d->reason);
   CHECK(d->target_reached);
-  // A program that fails only when there is space again.
+  // This program fails only when there is space again, so the disk must not stay full.
   Play again({makes(3, "n1", "write", "/tmp/runs/8/n1/data/log.1")}, [&](const std::vector<Hit>& hits, int) {
     return only(hits, FaultKind::disk_full) && hits[0].fault->resource.folder == "data" &&
            hits[0].fault->duration_ns > 0;

@@ -122,7 +122,8 @@ TEST_CASE("a message without a file name refers to the files that the node touch
   REQUIRE(!plan.candidates.empty());
   REQUIRE(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.call.path->find("check.tmp") != std::string::npos);
-  // The reason is the message, although a guess would also give this candidate: at that time, the node used the file.
+  // The reason is the message, although a guess would also give this candidate, because the node used the file at that
+  // time.
   CHECK(plan.candidates[0].why.find("n2.log:3 of n2: 'checkpoint failed") == 0);
   CHECK(plan.candidates[0].count == 1);
   for (const Candidate& c : plan.candidates)

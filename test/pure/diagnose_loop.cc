@@ -377,8 +377,8 @@ TEST_CASE("if no context makes an accepted schedule more reliable, the search fo
   }
   INFO(all / kSearches << " runs on average");
   CHECK(accepted >= 0.85 * kSearches);
-  // Also counted are runs that measure a rate below the target, and runs after a test that accepted the schedule
-  // although some runs missed.
+  // The runs that measure a rate below the target are counted, too, and so are the runs after a test that accepted the
+  // schedule although some runs missed.
   CHECK(all / kSearches <= 70);
 }
 
@@ -651,7 +651,7 @@ TEST_CASE("calls that runs may not make are armed as alternatives once no fault 
   CHECK(quick.verdict == Verdict::reproduced);
   CHECK(quick.schedules < slow.schedules);
   CHECK(quick.schedules <= 12);
-  // The schedule that was found contains only that fault.
+  // The schedule that was found contains only the fault that the bug needs.
   REQUIRE(quick.found);
   REQUIRE(quick.found->faults.size() == 1);
   CHECK(quick.found->faults[0].group.empty());

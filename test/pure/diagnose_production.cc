@@ -445,7 +445,7 @@ TEST_CASE("production: EINVAL of readlink, EEXIST of mkdir and the test's own fo
 TEST_CASE("production: a failure that always follows a start or an error is a consequence") {
   const auto config = deployment();
   Dump dump;
-  // Each start of n1 looks for files that exist. It ends because its file table is full, and its error handler then
+  // Each start of n1 looks for files that exist. n1 ends because its file table is full, and its error handler then
   // loads message catalogues.
   for (const double t : {2.0, 200.0, 500.0}) {
     dump.started(t, "n1");

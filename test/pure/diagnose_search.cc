@@ -40,7 +40,7 @@ bool partitioned(const Schedule& s) {
   return f != nullptr && f->peers.empty() && f->duration_ns >= 8 * kSecond;
 }
 
-// Three calls fail, of which the most surprising one comes first: EIO on the files a, b and c.
+// Three calls fail, on the files aaa, bbb and ccc. The most surprising failure, EIO, comes first.
 Dump calls_dump() {
   Dump dump;
   dump.scf(0.1, "n1", "openat", EIO, "/data/n1/aaa");
@@ -1012,7 +1012,7 @@ TEST_CASE("a partition that stopped no packet does not count as a miss and is tr
     Answer answer;
     if (!partitioned(s)) return answer;
     const schedule::Fault& cut = *fault_of(s, FaultKind::partition, "n1");
-    // So late, the fault cannot have an effect, because the nodes no longer send anything.
+    // At such a late time, the fault cannot have an effect, because the nodes no longer send anything.
     if (!cut.when.empty() && cut.when[0].elapsed_ns > 3 * kSecond) {
       ++idle;
       answer.idle.push_back(cut.id);

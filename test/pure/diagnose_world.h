@@ -149,7 +149,7 @@ inline Plan plan_of(const config::Config& config, const Dump& dump, std::optiona
   return *std::move(plan);
 }
 
-// The profile learnt from one run without faults.
+// The profile learnt from `runs` runs without faults.
 inline profile::Profile profile_of(const Dump& dump, int runs = 1, double seconds = 10) {
   profile::Profile profile;
   for (int i = 0; i < runs; ++i) {

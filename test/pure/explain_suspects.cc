@@ -1363,7 +1363,7 @@ TEST_CASE("where only an answer is lost, the client is suspected rather than the
   const explain::Explanation lost = explained("write(peer 10.0.0.2:41234)");
   CHECK(lost.suspects.front().function == "c.commit");
   CHECK(features_of(lost, "s.serve")[explain::Feature::answers] == 1);
-  // A server's port, and a call that reads
+  // None of these calls sends an answer to a client: a write to a server's port, a read, and a write to a file.
   for (const char* call : {"write(peer 10.0.0.2:7000)", "read(peer 10.0.0.2:41234)", "write(/data/log)"}) {
     const explain::Explanation e = explained(call);
     CHECK(e.suspects.front().function == "s.serve");
@@ -1445,7 +1445,7 @@ TEST_CASE("the caller of a method that an exception leaves catches it if it retu
   }
   const explain::Explanation e = one.explain();
   CHECK(features_of(e, "x.Pull.catchUp")[explain::Feature::caught] == 1);
-  // All work of `fetch` is aborted, so it is not cleared.
+  // All work of `fetch` is aborted, so `fetch` is not cleared of suspicion.
   CHECK(features_of(e, "x.Pull.fetch")[explain::Feature::passed_on] == 0);
   CHECK(features_of(e, "x.Pull.fetch")[explain::Feature::broken_off] > 0);
 }

@@ -409,8 +409,8 @@ TEST_CASE("a file that begins with its newest line is read from its end") {
   CHECK(one.text(2) == "cannot flush: Input/output error\n  at x.Y.z(Y.java:7)");
   CHECK(one.text(3) == "stopped");
   CHECK(words(one.source()).find("it begins with the newest") != std::string::npos);
-  // In one log the clock was set back, in the other two threads write at the same time. Neither is sorted from new to
-  // old.
+  // In one log, the clock was set back; in the other one, two threads write at the same time. Neither log is sorted
+  // from new to old.
   CHECK_FALSE(Read(line(9, "a") + line(10, "b") + line(3, "c") + line(4, "d") + line(5, "e")).source().newest_first);
   CHECK_FALSE(Read(line(9, "a") + line(8, "b")).source().newest_first);
 }

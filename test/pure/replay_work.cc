@@ -53,7 +53,7 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
       {work(failed, 100, both), {}, 200, hit, before},
       {work(failed, 100, {}), {}, 200, miss, before},
       {work(ok, 100, both), {}, 200, miss, ""},
-      // The workload exchanged no messages. Nothing shows whether it ever does, so it is doubted only if it failed.
+      // The workload exchanged no data. Nothing shows whether it ever does, so it is doubted only if it failed.
       {work(ok, 100, none), {}, 10, miss, ""},
       {work(ok, 100, asked), {}, 10, miss, ""},
       {work(failed, 100, none), {}, 10, miss, idle},
@@ -66,19 +66,19 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
        "the workload did no work: it " + late + " and exchanged no data with any node"},
       {work(late, 100, none), {}, 10, hit, ""},
       {work(late, 100, none), usual(0, 0, 0), 10, miss, ""},
-      // Without faults, it exchanges messages.
+      // Without faults, it exchanges data.
       {work(ok, 100, none), usual(0, 5, 7), 10, miss, silent + ok},
       {work(late, 100, none), usual(0, 5, 7), 10, miss, silent + late},
       {work(failed, 100, asked), usual(0, 5, 7), 10, hit, silent + failed},
       {work(ok, 100, both), usual(0, 5, 7), 10, miss, ""},
-      // Without faults, it sends messages and receives none.
+      // Without faults, it sends data and receives none.
       {work(ok, 100, asked), usual(0, 5, 0), 10, miss, ""},
       {work(ok, 100, none), usual(0, 5, 0), 10, miss, silent + ok},
-      // Without faults, it exchanges no messages and succeeds. So if it fails, the faults may be the reason.
+      // Without faults, it exchanges no data and succeeds. So if it fails, the faults may be the reason.
       {work(ok, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(3, 0, 0), 10, miss, idle},
-      // With host networks, the number of messages is unknown.
+      // With host networks, the amount of data is unknown.
       {work(ok, 100, {}), usual(0, {}, {}), 10, miss, ""},
       {work(failed, 100, {}), usual(0, {}, {}), 10, miss, ""},
   };
