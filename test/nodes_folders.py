@@ -120,7 +120,8 @@ for name in names + FILES:
     problems.append(f"src/{name}: {len(found)} calls with a path, {allowed} are listed{about}:")
     problems += [f"  {number}: {call.strip('(')}" for number, call in found]
     problems.append("  use base/folder.h for what another user may write; list other calls with the reason")
-# When the call is made, a process id may belong to another process. An open /proc/PID/mem cannot.
+# At the time of the call, a process id may belong to another process, whereas an open /proc/PID/mem always belongs to
+# the process for which it was opened.
 for path in sorted(SOURCE.rglob("*.cc")):
     if "::process_vm_writev(" in path.read_text():
         problems.append(f"src/{path.relative_to(SOURCE)}: writes to memory by a process id: use NotifiedCall::memory()")

@@ -26,7 +26,7 @@ inline void record(const char* key, std::string& bytes) {
   if (replaying()) bytes.resize(rose_rr_lock(key));
   rose_rr_record_sized(key, bytes.data(), bytes.size(), bytes.size());
 }
-// The result of make(), which is not called in a replay. Example:
+// Returns the result of make(). In a replay, make() is not called, and the recorded result is returned. Example:
 // auto seed = recorded("seed", [] { return std::random_device{}(); });
 template <typename Make>
 auto recorded(const char* key, Make make) -> decltype(make()) {

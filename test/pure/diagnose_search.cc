@@ -652,7 +652,7 @@ TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
   }
-  SECTION("a smaller schedule that passes the gate but not the confirmation is undone") {
+  SECTION("a smaller schedule that reproduces at first but fails the test is undone") {
     int small = 0;
     Cluster cluster([&](const Schedule& s, int) {
       if (s.faults.size() == 3) return Answer{hit_if(s.faults[0].duration_ns == 5 * kSecond), {}, {}};

@@ -242,7 +242,7 @@ TEST_CASE("a certain fault is not dropped while an uncertain one stays") {
     CHECK(found.faults.size() == 1);
     CHECK(has(found, "kill"));
   }
-  SECTION("it is not enough: both stay, although the other one would be enough alone") {
+  SECTION("the certain fault is not enough: both stay, although the other one would be enough alone") {
     CHECK(kept([](const Schedule& t) { return has(t, "silence"); }).faults.size() == 2);
   }
 }

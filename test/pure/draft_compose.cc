@@ -267,7 +267,8 @@ TEST_CASE("known systems get a readiness check by their protocol, not only an op
   CHECK(has(services.nodes[0].ready, "exec \\\"$ROSE_CONTAINER_kv\\\" sh -c 'ETCDCTL_API=3 etcdctl"));
   CHECK(has(services.nodes[0].ready, ":2379 endpoint health"));
   CHECK(has(services.nodes[1].ready, "http://${ip}:9000/minio/health/ready"));
-  CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");  // the port of its health check is not open
+  // The port of its health check is not declared.
+  CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");
   CHECK(services.nodes[3].ready == "{ tcp = 1, timeout = \"120s\" }");
 }
 
