@@ -71,8 +71,8 @@ std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vecto
     log::debug("run {}: {} ({})\n{}", made[i]->result.number, schedule::verdict_name(made[i]->result.verdict),
                made[i]->result.reason, report::fault_table(*todo[i], made[i]->result));
     if (!made[i]->backend.empty()) backend_ = made[i]->backend;
-    // If the workload fails without faults, later runs would not exercise the system either, so warn. With faults, its
-    // failure may be their effect.
+    // If the workload fails without faults, later runs would not exercise the system either, so warn. If the workload
+    // fails in a run with faults, the faults may be the reason.
     if (todo[i]->faults.empty() && made[i]->completed && !made[i]->workload.ok())
       log::warning("control run without faults: the workload {}", made[i]->workload.note);
     remember(*todo[i], made[i]->result);

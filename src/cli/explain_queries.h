@@ -26,11 +26,11 @@ struct Depth {
   double expected = 0;
 };
 
-// In each round, queries the functions between the fault and the symptom. Queries whose values differ are repeated in
-// later rounds, which continue from their functions. The runs of a round are compared together with those of the first
-// answer, `kept.input`, and of the rounds before. Reports, and adds to `kept`, the last round whose runs could be
-// compared, unless fewer values distinguish the runs than before. `own`: the user's queries, which are always repeated.
-// Returns whether there was such a round.
+// In each round, queries the functions between the fault and the symptom. Later rounds repeat the queries whose values
+// differ, and continue from the functions of these queries. The runs of a round are compared together with those of the
+// first answer, `kept.input`, and of the rounds before. Reports the last round whose runs could be compared, and adds
+// it to `kept`, unless fewer values distinguish the runs than before. `own`: the user's queries, which are always
+// repeated. Returns whether there was such a round.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept);

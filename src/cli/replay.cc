@@ -109,7 +109,7 @@ struct Replaying {
   const Common& common;
   std::optional<double> quarantine;
   bool several = false;  // if there are several tests, progress lines name the test
-  int jobs = 1;          // with several tests: schedules in parallel
+  int jobs = 1;          // with several tests: the number of schedules that run in parallel
 };
 
 report::ReplayReport blank_report(const Test& test, const Replaying& how) {

@@ -166,7 +166,8 @@ std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::p
 
 namespace {
 
-// Parts of a project are often kept in separate files.
+// The hint for a reference to something that the file does not define: parts of a project are often kept in separate
+// files.
 constexpr const char* kOfSeveralFiles = "if it is in another file, name both: compose = [\"FIRST\", \"SECOND\"]";
 
 }  // namespace

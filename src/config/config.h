@@ -129,7 +129,8 @@ struct Node {
       // "": the node's folder or, in a container, the image's working directory. Otherwise a path relative to the
       // node's folder or, in a container, an absolute path
       working_dir;
-  // "": the user of rose. For a container: the user in the engine's form ("redis", "999:999"); "": the image's user
+  // The user of the node's processes. "": the user of rose. In a container, in the engine's form ("redis", "999:999"),
+  // and "" is the image's user.
   std::string user;
   bool begins_as_root = false;  // its command changes to `user` itself, because it must first mount something as root
   std::vector<std::string> binaries;  // resolved relative to the file; default: command[0]

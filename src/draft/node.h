@@ -62,8 +62,9 @@ struct Making {
   const Host& host;
   Words words;
   NodeDraft node;
-  bool places_known = false;  // its rules have handled every location that it writes, so nothing has to be covered
-  bool reachable = false;     // its rules have handled the address at which it listens
+  // the rules of its system have handled every location that the node writes, so nothing has to be covered
+  bool places_known = false;
+  bool reachable = false;  // the rules of its system have handled the address at which the node listens
 
   [[nodiscard]] const Seen& seen() const { return all[self]; }
 };

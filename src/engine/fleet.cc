@@ -320,7 +320,8 @@ Result<void> Fleet::read_from(Worker& worker) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return {};
     if (n <= 0) {
-      lose(worker, "", worker.state == Worker::State::greeting ? 2 : 1);  // reported together with how it ended
+      // the loss is reported together with how the worker ended
+      lose(worker, "", worker.state == Worker::State::greeting ? 2 : 1);
       return {};
     }
     worker.heard_ns = monotonic_ns();

@@ -34,7 +34,7 @@ void add_loss(Parts& parts, const Fault& fault);
 // Describes the loss: " (with power loss: unsynced data is lost)". "" if nothing is lost.
 [[nodiscard]] std::string loss_words(const Fault& fault);
 
-// In resources.cc: reads `path`, which is a folder below the node's own.
+// In resources.cc: reads `path`, which is a folder below the node's own folder, or any folder in the node's container.
 void read_folder(toml::Table& table, Resource& resource);
 // For faults of the kinds descriptors, memory, cpu, disk-full and disk-slow.
 void read_resource(toml::Table& table, Fault& fault);

@@ -147,8 +147,9 @@ struct Fault {
 
   // crash, pause:
   Scope scope = Scope::all;
-  int signal = 9;                   // crash: the signal
-  std::optional<CallMatch> before;  // crash: instead of this call; pause: before this call
+  int signal = 9;  // crash: the signal
+  // the call at which the fault comes: a crash comes instead of this call, a pause before it
+  std::optional<CallMatch> before;
   int before_count = 1;
   Loss lose = Loss::nothing;  // crash: unsynced data in `resource.folder` that is lost, too
   double keep = 0.5;          // torn, scattered: fraction of the unsynced sectors of each file that survives

@@ -134,7 +134,7 @@ struct Meta {
   std::string node;  // the tracer's own node or host; "" if several were merged
   std::string host;
   std::string boot_id;
-  std::int64_t wall_base_ns = 0;  // both clocks, read at the same instant
+  std::int64_t wall_base_ns = 0;  // wall_base_ns and monotonic_base_ns: the two clocks, read at the same instant
   std::int64_t monotonic_base_ns = 0;
   std::uint64_t window = 0;           // capacity of the window in events
   std::uint64_t memory = 0;           // capacity of the window in bytes

@@ -359,7 +359,7 @@ hostile_files=${hostile}_files
 mknod -m 666 fuse c 10 229 2> /dev/null && (exec 3<> fuse) 2> /dev/null || hostile_files=
 if [ -n "$hostile_files" ] && setpriv --reuid nobody --clear-groups unshare -Urm true 2> /dev/null; then
   config "exec $hostile_files $work/fuse"
-  # If rose waited, only the end of the FUSE server would free it.
+  # If rose waited for that, only the end of the FUSE server would end the wait.
   cat > workload.sh <<'SH'
 #!/bin/sh
 for i in $(seq 600); do

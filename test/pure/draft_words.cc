@@ -1,4 +1,4 @@
-// Where drafts come from: command lines as words, secrets in them, systemd units, tables of the kernel.
+// What drafts are made from: command lines as words, secrets in them, systemd units, tables of the kernel.
 #include <catch2/catch.hpp>
 
 #include "draft/net_tables.h"

@@ -21,8 +21,8 @@ RecordedMessage message_at(int ms, const char* key, const char* what, std::uint6
   return {ms * kMillisecond, node, key, what, record, "n1/recording.1.rr"};
 }
 
-// The runs differ before the fault, which does not matter. After it (recorded times lag by some milliseconds) they
-// receive the same messages, except for the last one, which is `third` in failing runs.
+// The runs differ before the fault, which does not matter. After the fault, they receive the same messages, except for
+// the last one, which is `third` in failing runs. Recorded times lag behind by some milliseconds.
 Input input_of(int failing, int sound, const char* third) {
   Input input;
   for (int i = 0; i < failing; ++i)

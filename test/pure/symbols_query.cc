@@ -29,7 +29,7 @@ TEST_CASE("arguments, results and variables are distinguished") {
   CHECK(named.number == 0);
   CHECK(named.members == std::vector<std::string>{"term", "low"});
   CHECK(read("f(*out)").contents);
-  // Parentheses may belong to the function's name. The last ones contain the argument.
+  // Parentheses may belong to the function's name. The last parentheses contain the argument.
   CHECK(read("Raft::append(Entry const&)(term)").function == "Raft::append(Entry const&)");
   CHECK(read("operator()(x)").function == "operator()");
   CHECK(read("main.(*raft).becomeLeader(r)").function == "main.(*raft).becomeLeader");

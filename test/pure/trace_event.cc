@@ -52,7 +52,7 @@ TEST_CASE("merging keeps every event in stable order of time", "[event]") {
   std::size_t total = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     traces.push_back(random_trace(seed, 300));
-    // Few different times, so that the order of events with equal times is tested, too.
+    // There are few different times, so that the order of events with equal times is tested, too.
     for (std::size_t i = 0; i < traces.back().events.size(); ++i) {
       traces.back().events[i].ts_ns = 1000 + static_cast<std::int64_t>(i / 10);
       traces.back().events[i].result = static_cast<std::int64_t>(seed * 1000 + i);
