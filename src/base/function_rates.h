@@ -17,9 +17,10 @@ namespace rose {
 
 struct RateLimits {
   double share = 0.10;           // of one CPU, for all entries together
-  double burst_seconds = 0.5;    // how much of that share may be used in one burst
+  double burst_seconds = 0.5;    // a burst may use at once what the share allows in this time
   double entry_seconds = 10e-6;  // cost of one entry
-  double attach_seconds = 0;     // cost of attaching a function again; it and 20 ms of entries must fit into the burst
+  // cost of attaching a function again; share * burst_seconds must be at least this cost plus 20 ms for sampled entries
+  double attach_seconds = 0;
   double hot_rate = 4;  // entries per second while watched, above which a function is hot; 0: only the share counts
   std::uint64_t hot_calls = 8;  // minimum number of entries before a function is called hot
   double window_seconds = 0;    // longest time over which the rate is measured; 0: the whole time it is watched

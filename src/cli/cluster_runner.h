@@ -91,7 +91,8 @@ class ClusterRunner final : public diagnose::Runner {
   int next_number_ = 1;
   std::map<std::string, std::deque<schedule::RunResult>> recorded_;  // by the schedule's fingerprint
   std::map<std::string, std::deque<Given>> given_;                   // by fingerprint
-  std::deque<std::string> guessed_;  // without a record: the fingerprints of the latest given runs that were made ahead
+  // if there is no record: the fingerprints of the latest runs in `given_` that were made ahead
+  std::deque<std::string> guessed_;
   int forgotten_ = 0;
   std::map<std::string, schedule::RunResult> reproducing_;  // by fingerprint
   std::vector<replay::RunStore::Jobs> jobs_;                // with jobs = "auto"

@@ -27,7 +27,7 @@ namespace rose::cli {
 namespace {
 
 constexpr int kWantedRuns = 5;
-constexpr std::size_t kMostKeptBytes = std::size_t{512} << 20;  // of runs that were kept
+constexpr std::size_t kMostKeptBytes = std::size_t{512} << 20;  // largest file with kept runs that is read
 
 struct ExplainOptions {
   std::string schedule;
@@ -104,7 +104,8 @@ void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
 // Computes the explanation again from runs that an earlier explanation kept.
 Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   const std::filesystem::path file = std::filesystem::path(options.from) / explain::kKeptFile;
-  Result<std::string> bytes = read_inside({}, file, kMostKeptBytes);  // in a folder of others it may be a pipe
+  // the file may be a pipe, if other users can write to the folder
+  Result<std::string> bytes = read_inside({}, file, kMostKeptBytes);
   if (!bytes) {
     bytes.error().hint = "'rose explain --report DIR' keeps its runs in DIR";
     return Unexpected(std::move(bytes).error());

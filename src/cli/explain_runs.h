@@ -14,7 +14,7 @@ struct Compared {
   replay::Contrast made;
   explain::Input input;
   std::vector<std::uint32_t> questions;      // the position of each query in input.questions
-  std::set<std::uint32_t> unasked;           // positions of the queries that only earlier runs were asked
+  std::set<std::uint32_t> unasked;           // positions of the queries that only earlier runs recorded
   std::vector<replay::JavaAnswer> refusals;  // from JVMs: why they cannot answer a query
   bool comparable = false;                   // there are both failing and correct runs
   double seconds = 0;                        // wall-clock time in total

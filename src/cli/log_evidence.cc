@@ -90,7 +90,7 @@ std::vector<logs::Input> LogEvidence::logs_of(const std::filesystem::path& run_d
 
 void LogEvidence::begin(const std::filesystem::path& run_dir) {
   std::lock_guard lock(mutex_);
-  std::erase_if(watches_, [](const auto& one) {  // runs that could not be made
+  std::erase_if(watches_, [](const auto& one) {  // removes the watches of runs that could not be made
     std::error_code ignored;
     return !std::filesystem::exists(one.first, ignored);
   });

@@ -55,8 +55,8 @@ class LogEvidence {
   const config::Config& config_;
   const std::map<std::string, std::string> host_to_node_;
   logs::ReadOptions how_;
-  std::set<std::string> dump_hosts_;  // of dumps given together with the logs
-  std::set<std::string> hosts_;       // named in the failure's logs
+  std::set<std::string> dump_hosts_;  // hosts of the dumps that were given together with the logs
+  std::set<std::string> hosts_;       // hosts that the failure's logs name
   logs::Templates kinds_;
   logs::Evidence evidence_;
   std::unique_ptr<logs::ObservableMatcher> matcher_;

@@ -35,7 +35,7 @@ struct Question {
 
 struct Draft {
   std::string text;                // a rose.toml that config::parse_config accepts once its questions are answered
-  std::vector<std::string> nodes;  // their names
+  std::vector<std::string> nodes;  // names of the nodes
   std::vector<Question> questions;
   std::vector<std::string> doubts;  // what the user should check: "redis1: ..."
   std::vector<DraftFile> files;     // in a folder of their own

@@ -57,7 +57,7 @@ struct SettingAddress {
 // A configuration file named on the command line.
 struct Settings {
   std::string path;
-  std::vector<std::string> paths;  // absolute paths in it
+  std::vector<std::string> paths;  // absolute paths that the file contains
   std::vector<SettingAddress> addresses;
   std::vector<std::string> secrets;  // keywords of lines that set a secret ("requirepass"), without the values
 };
@@ -70,7 +70,7 @@ struct Unit {
   std::int64_t restart_delay_ns = 0;
   std::int64_t restarts = 0;  // StartLimitBurst; 0: unknown
   std::string pid_file;
-  std::vector<std::string> folders;  // absolute: its state, cache, log and runtime folders
+  std::vector<std::string> folders;  // absolute paths of the unit's state, cache, log and runtime folders
   std::vector<std::string> environment_files;
 };
 

@@ -39,7 +39,7 @@ struct Covers {
 // folders for which that is impossible, because many programs share them.
 struct Homes {
   std::vector<std::string> folders;
-  std::string begins_in;  // one of them; "" if none
+  std::string begins_in;  // the working directory, if it is one of `folders`; otherwise ""
   std::vector<std::string> left;
 };
 [[nodiscard]] Homes find_homes(const Seen& seen, const Words& words);

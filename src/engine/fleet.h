@@ -94,7 +94,7 @@ class Fleet final : public Crew {
   std::map<int, int> losses_;  // how often a job's worker was lost, or sent unusable data
   struct Unusable {
     int count = 0;    // number of unusable runs in succession
-    std::string why;  // why the last of them was unusable
+    std::string why;  // why the last of these runs was unusable
   };
   std::vector<Unusable> unusable_;  // by place
   std::optional<Error> error_;

@@ -12,8 +12,8 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::size_t kMostCode = std::size_t{16} << 20;
-constexpr std::size_t kMostMethods = 8192;  // at most this many of a node
-constexpr std::size_t kMostSites = 4096;    // at most this many of a method
+constexpr std::size_t kMostMethods = 8192;  // at most this many methods of a node are kept
+constexpr std::size_t kMostSites = 4096;    // at most this many calls of a method are kept
 constexpr int kDeepest = 4;                 // calls are followed through at most this many methods
 
 template <typename Number>

@@ -165,7 +165,7 @@ class Searches {
  private:
   struct Name {
     bool plain = false;
-    bool joined = false;  // an earlier run joined its kinds
+    bool joined = false;  // an earlier run already joined the kinds with this name
     std::vector<std::string> folders;
   };
   static std::string name_of(const CallKind& kind) {

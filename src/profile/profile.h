@@ -143,7 +143,7 @@ void learn(Profile& profile, const trace::Trace& trace, const RunCounts& counts)
 // When a workload ended and the oracle's result.
 struct WorkloadEnd {
   std::int64_t length_ns = 0;                    // duration; 0: unknown
-  std::optional<std::int64_t> last_exchange_ns;  // since it began; nothing: unknown
+  std::optional<std::int64_t> last_exchange_ns;  // since the start of the workload; nothing: unknown
   bool hit = false;                              // the oracle found the bug
 };
 

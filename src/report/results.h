@@ -51,7 +51,7 @@ struct ReplayReport {
   bool work_seen = false;              // in some run, the workload exchanged data with a node
   std::optional<profile::WorkloadUse>
       usual_work;                      // what the workload does in runs without faults; nothing: no profile contains it
-  std::string config_directory;        // the folder in which a profile would be searched
+  std::string config_directory;        // the folder in which rose would search for a profile
   std::vector<std::string> unchecked;  // what was not checked, and how it could be checked
 
   [[nodiscard]] std::vector<FaultCount> faults() const;

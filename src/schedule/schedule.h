@@ -33,12 +33,9 @@ enum class Direction { both, in, out };
 enum class Scope { all, main, others };  // others: all processes of a node except the main one
 enum class Effect { none, full, bytes };
 enum class ThenDo { nothing, crash };
-enum class Loss {
-  nothing,
-  unsynced,
-  torn,
-  scattered
-};  // for torn and scattered: all unsynced data, or all but some sectors of each file
+// unsynced: all data that was not synced is lost; torn: of this data, the first sectors of each file remain; scattered:
+// some sectors of each file remain
+enum class Loss { nothing, unsynced, torn, scattered };
 
 // network: what happens to packets on the link. Probabilities are from 0 to 1.
 struct BadLink {
@@ -182,8 +179,8 @@ struct Fault {
   std::string throws;                    // "java.io.IOException"
   std::string message;                   // message of the exception; "": a text that names rose
   std::string function;                  // a JVM's method (block: any function); the location is its entry
-  std::optional<std::uint64_t> offset;   // or, instead of the entry, this offset, as in Condition
-  std::optional<std::uint64_t> at_line;  // or the first call on this line of its source
+  std::optional<std::uint64_t> offset;   // or, instead of the entry, the instruction at this offset, as in Condition
+  std::optional<std::uint64_t> at_line;  // or the first call on this line of the function's source file
 
   int line = 0;  // line of [[fault]] in the file; 0: the fault is not from a file
 

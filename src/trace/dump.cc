@@ -84,7 +84,7 @@ enum Tag : std::uint16_t {
   kSuppressedCall = 19,  // one for each kind of call: u16 syscall, u16 errno, u32 0, u64 count
   kPairsEvicted = 24,
   kHandshakes = 25,  // one for each handshake
-  kClock = 26,       // one for each line
+  kClock = 26,       // one for each line of Meta::clock
   kLabels = 27,      // one for each label
 };
 
@@ -213,8 +213,7 @@ class Reader {
       if (!have_meta_) break;
     }
     if (!have_meta_) return Unexpected(std::move(*result.damage));  // then nothing is readable
-    if (done && offset != size_)
-      result.damage = damage(offset, "more bytes follow the end of the dump");
+    if (done && offset != size_) result.damage = damage(offset, "more bytes follow the end of the dump");
     result.trace = std::move(trace_);
     sort_by_time(result.trace);
     return result;

@@ -23,7 +23,7 @@ struct MergedClock {
   std::string host;  // name of the host, or the names of its nodes
   bool known = false;
   bool given = false;         // MergeOptions contains the offset
-  std::int64_t ahead_ns = 0;  // how far the clock is ahead of the first dump's clock at the end
+  std::int64_t ahead_ns = 0;  // at the host's last event: how far the clock is ahead of the first dump's clock
   std::int64_t error_ns = 0;
   std::size_t handshakes = 0;
   std::string text;  // one sentence, which is also in Meta::clock

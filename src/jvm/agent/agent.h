@@ -42,7 +42,7 @@ class Agent {
 
  private:
   struct Class;   // what prepare() knows about a class
-  struct Wanted;  // the locations in one method before they are set
+  struct Wanted;  // the locations in one method whose breakpoints are not set yet
 
   bool may_set_breakpoints();
   void prepare(Jni jni, Object klass);
