@@ -638,8 +638,8 @@ TEST_CASE("minimisation drops faults that are not needed and keeps the rate") {
     CHECK(d.target_reached);
     CHECK(d.found->faults.size() == 3);
     CHECK(d.found->faults[1].after == std::vector<std::string>{"pause-n2"});
-    // Each of three faults is left out three times, because single results may be chance. Then, half and three quarters
-    // of the pause are tried.
+    // Two runs leave out each of the three faults, because a single miss may be chance. Then, one run leaves out each
+    // of the three conditions, and one run halves the pause. The bound allows one further run.
     CHECK(d.simplify_runs <= 3 * 2 + 3 + 2);
   }
   SECTION("a smaller schedule that is flaky is rejected") {
