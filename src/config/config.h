@@ -149,7 +149,7 @@ struct Node {
   std::vector<std::string> record_libc;
   std::optional<Attach> attach;
   std::optional<Container> container;
-  // The node whose network namespace and address this node shares. The owner's own `network_of` is "", as is that of a
+  // The node whose network namespace and address this node shares. "" for the owner of a shared namespace, and for a
   // node that shares with no other.
   std::string network_of;
   int line = 0;  // line of [[node]], for later messages

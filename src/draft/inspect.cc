@@ -297,7 +297,7 @@ void add_path(Seen& seen, const std::string& word, uid_t uid) {
   const std::string absolute = relative ? fs::path(seen.main.cwd + "/" + word).lexically_normal().string() : word;
   struct stat info{};
   if (::stat(absolute.c_str(), &info) != 0) return;
-  // A word such as "data" or "7" is treated as a path only in a context where one is likely.
+  // A word such as "data" or "7" may be no path, so it counts as a path only if it names a folder.
   if (relative && word.find('/') == std::string::npos && word.find('.') == std::string::npos && !S_ISDIR(info.st_mode))
     return;
   PathFact fact;

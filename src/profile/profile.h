@@ -87,8 +87,8 @@ struct Silence {
   // unknown.
   [[nodiscard]] bool is_of(std::uint16_t sport, std::uint16_t dport) const {
     if (port == 0 || (sport == 0 && dport == 0)) return true;
-    // If all peers offer the same service, there are requests and answers in both directions. If requests in one
-    // direction are normally silent, answers in that direction need not be.
+    // If all peers offer the same service, each direction has requests and answers. Long silences of the requests may
+    // be normal while those of the answers are not, so the two are distinguished.
     return (port == dport && !answers.value_or(false)) || (port == sport && answers.value_or(true));
   }
 };

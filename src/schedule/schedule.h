@@ -175,7 +175,7 @@ struct Fault {
   double loss = 1.0;     // partition: fraction of packets that is lost; 0 < loss <= 1
   bool reject = false;   // answer as a closed port does, instead of dropping packets silently
 
-  // exception, block; `count`, and `times` (exception only), count threads that reach the location:
+  // for exception and block, whose `count` (and the `times` of an exception) counts threads that reach the location:
   std::string throws;                    // "java.io.IOException"
   std::string message;                   // message of the exception; "": a text that names rose
   std::string function;                  // a JVM's method (block: any function); the location is its entry

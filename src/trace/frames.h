@@ -26,8 +26,8 @@ inline constexpr std::size_t kTellingBytes = 64;
 
 class DumpFrames {
  public:
-  // Takes the next bytes. Returns how many of them may be part of a dump: fewer than all if no dump goes on like this,
-  // or if the dump is complete. No more bytes may be given then.
+  // Takes the next bytes, and returns how many of them may be part of a dump. If that is not all of them, the dump is
+  // complete, or no dump continues with the next byte; no more bytes may be given then.
   [[nodiscard]] std::size_t take(std::string_view bytes);
   [[nodiscard]] bool complete() const { return complete_; }
 

@@ -140,7 +140,7 @@ void combine(Meta& into, const Trace& trace, const HostClock& clock) {
   std::stable_sort(into.suppressed_calls.begin(), into.suppressed_calls.end(),
                    [](const SuppressedCall& a, const SuppressedCall& b) { return a.count > b.count; });
   into.pairs_evicted += meta.pairs_evicted;
-  // As a whole, the merged trace contains everything only above the larger threshold.
+  // In the merged trace, only silences and pauses above the larger of the two thresholds are complete.
   into.network_delay_ns = std::max(into.network_delay_ns, meta.network_delay_ns);
   into.pause_ns = std::max(into.pause_ns, meta.pause_ns);
   into.workload_ts = earliest(into.workload_ts, meta.workload_ts);

@@ -120,7 +120,7 @@ no_volumes() {
 }
 full="No space left on device in (short|long)"
 
-# --- a full disk: every volume is full, and nothing else, and only for a while
+# --- a full disk: only the volumes are full, and only for a while
 cat > full.toml <<'TOML'
 version = 1
 [[fault]]
@@ -169,7 +169,7 @@ UNTIL='^/layer [0-9]* No space' runs 0 layer.toml
 had db "/layer belongs to 4321 with mode 755 and holds seed: of the image"
 had_not db "/data [0-9]+ $full"
 
-# --- a slow disk: only while the fault lasts
+# --- a slow disk is slow only while the fault lasts
 cat > slow.toml <<'TOML'
 version = 1
 [[fault]]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # In another PID namespace, BPF programs see other process ids than rose does. Therefore runs are refused before
-# anything starts, and doctor reports it.
+# anything starts, and `rose doctor` reports the reason.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 command -v unshare >/dev/null || skip "unshare (util-linux) is missing"

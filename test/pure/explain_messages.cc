@@ -36,7 +36,8 @@ script::Run put_on_two(int number) {
 }  // namespace
 
 TEST_CASE("sends and receives are matched by sequence numbers, however calls split the data", "[explain]") {
-  // Three sends arrive in one and a half calls, while the sequence numbers wrap around.
+  // Three sends arrive in two calls, of which the first ends within the second send. The sequence numbers wrap around
+  // meanwhile.
   std::vector<schedule::Message> messages;
   const auto add = [&](std::int64_t ts, const std::string& node, bool taken, std::uint32_t end, std::uint32_t bytes,
                        const std::string& data, int tid) {

@@ -87,7 +87,7 @@ TEST_CASE("recordings without a divergence and too few recordings are reported a
   CHECK(recorded_divergences(input, words).empty());
   CHECK(words.size() == 1);
   words.clear();
-  // Many keys differ in every run, and one of them happens to separate the two sides.
+  // Many keys differ in every run, and one of them happens to separate failing from correct runs.
   input = input_of(2, 2, "MOVE <*>");
   for (std::size_t i = 0; i < input.runs.size(); ++i)
     input.runs[i].recorded.push_back(

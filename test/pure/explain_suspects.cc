@@ -557,7 +557,8 @@ TEST_CASE("the functions that handle a node's messages after its pause or partit
                               .enters(512, "answer", 3));
   }
   const explain::Explanation e = one.explain();
-  // A node that was cut off may have noticed that, and then its functions are prepared for it.
+  // Unlike a paused node, a node that was cut off may have noticed the fault. Its functions are then prepared for it,
+  // so `store` has no weight.
   const bool paused = kind == schedule::FaultKind::pause;
   const auto value = [&](const std::string& function) {
     const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),

@@ -1,5 +1,5 @@
-// Values that were queried: they are separated where they differ, grouped where there are many of them, and ignored as
-// noise where equal runs have different ones.
+// Values that were queried: values that distinguish failing from correct runs are reported, many values are grouped,
+// and values that vary between equal runs are ignored as noise.
 #include <catch2/catch.hpp>
 
 #include <algorithm>

@@ -116,8 +116,8 @@ TEST_CASE("silences, late lines and jumps of all logs are not clock steps") {
   CHECK(Cluster({right() + right(600 + kHour, 660 + kHour),
                  ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // One node ended an hour after the others, by its clock. After the change of its clock it ran for a different time
-  // than they did.
+  // By its own clock, one node ended an hour after the others. But after the change of its clock, this node ran for
+  // another length of time than the others.
   CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
   // One line is late.

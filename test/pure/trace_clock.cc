@@ -51,7 +51,7 @@ struct World {
   }
 };
 
-// What the merge found as offset of the second dump's host, and how far the events of that host are from their true
+// The offset that the merge found for the second dump's host, and how far the events of that host are from their true
 // times.
 struct Outcome {
   MergedClock clock;

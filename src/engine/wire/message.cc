@@ -33,7 +33,7 @@ std::size_t most_payload(std::string_view type) {
   return 0;
 }
 
-// The depth of valid messages.
+// the greatest depth of arrays and objects in a valid message
 constexpr int kDeepestHeader = 32;
 
 }  // namespace
