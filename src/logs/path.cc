@@ -53,13 +53,22 @@ std::size_t quoted_path_end(std::string_view text, std::size_t begin) {
   return plain ? end : std::string_view::npos;
 }
 
-// True if a line number follows, so that the path is a position in source code: "x/Y.pm line 17" (Perl), "x/y.php on
-// line 17".
+// True if a line number follows: "x/y.go:17", "x/y.cs:line 17", "x/Y.pm line 17" (Perl), "x/y.php on line 17".
 bool names_line(std::string_view following) {
-  for (const std::string_view words : {" line ", " on line "})
+  for (const std::string_view words : {":", ":line ", " line ", " on line "})
     if (following.starts_with(words) && following.size() > words.size() && is_digit(following[words.size()]))
       return true;
   return false;
+}
+
+// True if the path is a position in source code. Programs in these languages run without their source files, so they
+// never read or write them, whatever form the line number has: "x/Device.cc: 604:", "x/device.cpp(604)". Scripts exist
+// where they run, so a path to a script is a position only if a line number follows.
+bool is_position(std::string_view path, std::string_view following) {
+  constexpr std::array<std::string_view, 14> kCompiled{".c",  ".cc",  ".cpp",   ".cxx", ".h",  ".hpp", ".hh",
+                                                       ".go", ".erl", ".scala", ".kt",  ".rs", ".ml",  ".java"};
+  return names_line(following) ||
+         std::ranges::any_of(kCompiled, [&](std::string_view extension) { return path.ends_with(extension); });
 }
 
 // True if a path that a client requested follows.
@@ -182,9 +191,7 @@ std::string find_path(std::string_view text, const Found& error) {
       if (word[0] != '.' && word.substr(0, first).find('.') != std::string_view::npos)
         continue;  // code: "google.golang.org/grpc"
     }
-    if ((following.size() > 1 && following[0] == ':' && (is_digit(following[1]) || following.starts_with(":line "))) ||
-        names_line(following))
-      continue;  // a position in source code: "x/y.go:17", "x/Y.pm line 17"
+    if (is_position(word, following)) continue;
     const std::size_t distance = error.at == std::string_view::npos ? begin
                                  : error.at > begin                 ? error.at - begin
                                                                     : begin - error.at + 40;

@@ -168,6 +168,8 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"OSError: [Errno 28] No space left on device: '/srv/shop/data/order: 7.json'", ENOSPC, "write",
        "/srv/shop/data/order: 7.json", ""},
       {"store/wal.go:17: cannot save: disk full", ENOSPC, "write", "", ""},
+      {"/build/src/blk/KernelDevice.cc: 604: abort(\"Unexpected IO error.\")", EIO, "write", "", ""},
+      {"src/store/wal.cpp(604): cannot save: disk full", ENOSPC, "write", "", ""},
       {"fork failed: Cannot allocate memory at /usr/share/perl5/Shop/Master.pm line 412.", ENOMEM, "clone", "", ""},
       {"[Errno 30] Read-only file system: '//config/shop.db' -> '//config/shop.db.old'", EROFS, "rename",
        "/config/shop.db", ""},
