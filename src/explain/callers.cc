@@ -1,5 +1,5 @@
-// Finds the callers of functions that only failing runs enter, or only correct runs: whether the function is called was
-// decided in the caller.
+// Finds the callers of functions that only failing runs or only correct runs enter, because the caller decided whether
+// the function is called.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,9 +17,10 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 64;  // the longest text of a value
-constexpr std::size_t kMostCallers = 3;     // of one function
-constexpr std::size_t kMostDecisions = 5;   // a decision later than the first five is a consequence of these
-// a function with a higher `arrived` was on the stack that faults hit, in more than one run of five
+constexpr std::size_t kMostCallers = 3;     // most callers of one function
+constexpr std::size_t kMostDecisions = 5;   // later decisions are consequences of the first five
+// if the feature `arrived` of a function is higher, the function was on the stack that faults hit in more than one run
+// of five
 constexpr double kOnStack = 0.2;
 
 // Completes a long Java name of which only the end was recorded.
@@ -192,8 +193,8 @@ std::vector<Call> add_callers_of(Explanation& explanation, std::vector<Call> cal
     accuse(suspects, *by, Feature::decided_first, share,
            call == by ? why(*call)
                       : fmt::format("hands over {}, {}", at_place(frame_at(*call, call->function)), side.why));
-    // A function further out passed on the value that decided, or decided to call this caller, so it is accused too,
-    // unless only failing runs enter it.
+    // A function further out passed on the value on which the decision depends, or decided to call this caller. It is
+    // therefore accused, too, unless only the runs of this side enter it.
     double outer = share;
     for (const Call* one = by; one != &calls.back() && key_of(one[1].function) == key_of(one->caller); ++one) {
       const auto caller = find_suspect(suspects, one[1].caller);

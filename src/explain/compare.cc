@@ -23,12 +23,13 @@ constexpr double kLeastWeight = 0.25;
 // The limit is high, because one run of five may have a step by chance.
 constexpr double kLeastContrast = 0.6;
 constexpr double kNeedless = 0.5;  // factor for a step that is absent when a shorter fault reproduces the bug
-constexpr double kSame = 0.25;     // smaller differences between the shares of runs are due to chance
+constexpr double kSame = 0.25;     // smaller differences between shares of runs count as chance
 // Factors for steps that correct runs also make, only earlier (for example a start, which a crash repeats), and for
 // steps that also occur in runs without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
-// Count half a source of noise that no run has shown, so that a comparison of few runs is never taken for proof.
+// Added to the number of sources of noise that the runs show, as half a source that no run shows, so that a comparison
+// of few runs is never taken for proof.
 constexpr double kUnseenSource = 0.5;
 
 using Key = std::uint64_t;  // one kind of step, or two kinds in succession
@@ -116,7 +117,7 @@ struct Groups {
   std::vector<const Firsts*> failing, sound, near, shorter;
   std::vector<const Firsts*> later_sound, later_near, ahead;     // see Condensed
   std::vector<const std::unordered_set<std::uint32_t>*> before;  // of correct runs
-  std::int64_t shortest_failing = kNever;                        // from the cut to the end
+  std::int64_t shortest_failing = kNever;  // the shortest time from the cut of a failing run to its end
   [[nodiscard]] bool enough() const { return failing.size() >= 2 && sound.size() >= 2; }
 };
 
@@ -165,7 +166,7 @@ class Noise {
   [[nodiscard]] double chance(std::size_t failing, std::size_t sound) const {
     return std::min(1.0, sources(failing, sound) * 2 / binomial(failing + sound, failing));
   }
-  // Like chance(), but with one exception: one run, of either side, is on the wrong side.
+  // Like chance(), but one run of either side may be an exception.
   [[nodiscard]] double chance_but_for_one(std::size_t failing, std::size_t sound) const {
     const auto runs = failing + sound;
     const double ways = static_cast<double>(sound) / binomial(runs, failing + 1) +
@@ -278,7 +279,8 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
   Comparison out;
   std::vector<Condensed> condensed;
   std::unordered_set<std::uint32_t> unknown;  // kinds of function entries that a run may have made without a record
-  std::int64_t known_before = 0;              // the most by which failing runs may be cut later than correct ones
+  // upper bound of the time by which the cut of failing runs may be later than that of correct runs
+  std::int64_t known_before = 0;
   for (const Run& run : runs)
     if (run.group == Group::failing && !fired(run).empty())
       known_before = std::max(known_before, run.cut_ns - run.known_ns);

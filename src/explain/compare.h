@@ -31,13 +31,15 @@ struct Difference {
   double failing = 0, sound = 0, near = 0;  // shares of the runs that have the step
   std::size_t failing_runs = 0, sound_runs = 0,
               near_runs = 0;  // numbers of compared runs; for a value, only of runs that were asked for it
-  // share of the runs in which a shorter fault reproduced the bug and which are like correct runs in this respect
+  // of the runs in which a shorter fault reproduced the bug: the share that is like correct runs with regard to this
+  // step
   double needless = 0;
   double ochiai = 0;
   double noise = 0;     // 0: all equal runs agree; 1: half of them have the step
   std::size_t odd = 0;  // number of failing and correct runs that are exceptions on their side
-  // A permutation test: of all ways to label as many runs as failed as failing, the share in which some step separates
-  // the two sides as well as this one. Not set for successions, values and messages between nodes.
+  // A permutation test labels some runs as failing, as many as have failed, in all possible ways. This is the share of
+  // the ways in which some step separates the two sides as well as this step does. Not set for successions, values and
+  // messages between nodes.
   std::optional<double> by_chance;
   // Either all failing runs have the step and no correct run does, or the reverse, and a shorter fault that reproduces
   // the bug does not change this.
@@ -75,7 +77,8 @@ struct Comparison {
   bool enough = true;           // there were runs on both sides
   double chance = 1;            // probability that noise alone makes a clean difference
   bool hidden = false;  // some step separates the sides except for one run, and there are too few runs to trust it
-  // only successions occur with the bug alone, and there are too few runs to prove that they are not chance
+  // only successions occur with the bug and never without it, and there are too few runs to prove that they are not
+  // chance
   bool unproven = false;
   std::size_t noisy = 0;       // kinds of steps in which equal runs differ
   std::size_t unsure = 0;      // functions that were entered too often to be watched

@@ -40,7 +40,7 @@ std::string watched_name(const Kinds& kinds, const schedule::Frame& frame) {
   return found.size() == 1 ? *found.begin() : frame.function;
 }
 
-// Uses the stack trace in a message that distinguishes the runs: with it, the program reports where it was.
+// Uses the stack trace in a message that distinguishes the runs, because the trace shows where the program was.
 void from_trace(const Input& input, const Difference& d, double weight, const std::string& runs, Evidences& out) {
   const std::int64_t cut = input.runs[input.story_run].cut_ns;
   const auto line = std::find_if(input.lines.begin(), input.lines.end(), [&](const LogLine& one) {
@@ -126,8 +126,9 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     if (kind.what == StepKind::message && !d.missing) from_trace(input, d, d.weight, runs, out);
     switch (kind.what) {
       case StepKind::function:
-        // A step that correct runs make earlier normally counts against a function. It does not if the function made a
-        // call that an earlier fault made fail: a later fault then made the function start again.
+        // If correct runs also enter the function, only earlier, this normally lowers its score. It does not if the
+        // function made a call that an earlier fault made fail, because a later fault then made the function start
+        // again.
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing &&
             (d.only_bug || d.near_runs == 0 || (!bug_alone && !(known_broken_off && d.harmless))))

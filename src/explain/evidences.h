@@ -39,8 +39,8 @@ class Evidences {
 // "all 5", "3 of 5".
 [[nodiscard]] std::string times(std::size_t have, std::size_t all);
 
-// The application's frames, innermost first, each function once. A closure that the function which contains it has
-// passed to a library, for example to an iterator, is a part of that function.
+// The application's frames, innermost first, each function once. If a function passes a closure that it contains to a
+// library, for example to an iterator, the closure counts as a part of the function.
 [[nodiscard]] std::vector<const schedule::Frame*> application(const schedule::Stack& stack,
                                                               std::size_t most = kMostFrames);
 
@@ -59,29 +59,30 @@ class Evidences {
 [[nodiscard]] std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out);
 
 // If a fault hits the same functions in runs in which it does no harm, then these functions handle it well, at least in
-// those runs, and the mistake may be in another place, to which the news of the fault comes in failing runs only.
+// those runs, and the mistake may be in other code, which learns of the fault in failing runs only.
 void from_harmless_stacks(const Input& input, Evidences& out);
 
 // The function that a failed call's error reached last. An error goes outward from function to function, each of which
 // returns it to the next one. The first function that returns as in correct runs has dealt with the error, or has
-// dropped it: the code that mishandles errors most often is the code that should handle them (Yuan et al.). This also
-// holds for every other result that only failing runs return: the function that gets it acts on it.
+// dropped it. It is a suspect, because errors are most often mishandled by the code that should handle them (Yuan et
+// al.). This also holds for every other result that only failing runs return: the function that gets it acts on it.
 void from_results(const Input& input, const Comparison& comparison, std::size_t failing, Evidences& out);
 
 // Defined in message_features.cc:
-// Used if there is no stack. The suspects are then the functions that the thread had entered last or, if the fault
+// Used if no stack is known. The suspects are then the functions that the thread had entered last or, if the fault
 // ended a process, those that this process had entered last. The thread may have returned from them.
 void from_entries(const Input& input, std::size_t failing, Evidences& out);
 
-// A process that catches the request to end receives the fault in the functions with which it reacts: those that it
-// enters between the signal and its end, and that no correct run enters. Which function a thread was executing when the
-// signal came does not matter. The first of them decides how the process ends, and the next ones are what it calls.
+// If a process catches the request to end, the fault takes effect in the functions with which the process reacts, that
+// is, those that it enters between the signal and its end, and that no correct run enters. The function that a thread
+// was executing when the signal came does not matter. The first of the reacting functions decides how the process ends,
+// and calls the later ones.
 void from_requests(const Input& input, std::size_t failing, Evidences& out);
 
-// The functions that handle the messages that a fault withholds from the program. The code that should notice that they
-// are missing is in these functions or near them, and an event-driven program waits for messages nowhere else. Failing
-// and correct runs may not differ in these functions. Many are entered too often to be watched during the whole run,
-// but their entries at its beginning are recorded.
+// The functions that handle the messages that a fault withholds from the program. The code that should notice that
+// messages are missing is in these functions or near them, and an event-driven program waits for messages nowhere else.
+// Failing and correct runs need not differ in these functions. Many are entered too often to be watched during the
+// whole run, but their entries at its beginning are recorded.
 void from_messages(const Input& input, std::size_t failing, Evidences& out);
 
 // The functions that handle the first messages of a node that come after a pause or a partition has ended. The node

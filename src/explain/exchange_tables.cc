@@ -14,8 +14,9 @@ namespace {
 
 constexpr std::size_t kFewestCounted = 4;  // least number of runs of each side
 constexpr std::size_t kMostTables = 40;
-constexpr double kFarApartByChance = 0.25;  // the probability that random variation makes such a gap, as in order.cc
-constexpr std::uint64_t kLeastApart = 3;    // messages
+// upper estimate of the probability that two counts are apart() by chance, as in order.cc
+constexpr double kFarApartByChance = 0.25;
+constexpr std::uint64_t kLeastApart = 3;  // least gap, in messages
 
 struct OfRun {
   std::uint64_t messages = 0, bytes = 0, untaken = 0;

@@ -140,8 +140,8 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 
-// Which node takes over may be decided by chance. Therefore, if no node differs by itself, or only in what the fault
-// also causes without the bug, nodes that may replace each other are compared as one.
+// Chance may decide which node takes over. Therefore nodes that may replace each other are compared as one node if no
+// single node differs, or if nodes differ only in what the fault also causes without the bug.
 Comparison compare_all(Input& input, Merged& merged) {
   std::vector<Run>& runs = input.runs;
   doubt_exchanges(runs, input.kinds);
@@ -163,8 +163,8 @@ Comparison compare_all(Input& input, Merged& merged) {
   return other;
 }
 
-// See Explanation::killed. A function that is entered again after the restart is left out: if it then does not call
-// another function, it may have decided so.
+// See Explanation::killed. A function that is entered again after the restart is left out: if it then does not make a
+// call, this may be its own decision.
 std::set<std::pair<std::string, std::string>> killed_functions(const Input& input) {
   // number of failing runs in which the function was entered before the crash
   std::map<std::pair<std::string, std::string>, std::size_t> ended;

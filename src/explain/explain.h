@@ -145,8 +145,8 @@ struct Explanation {
   std::vector<Aftermath> aftermaths;
   std::vector<DifferenceText> differences;  // heaviest first
   std::vector<StoryLine> story;
-  // functions that the run whose story is reported enters between the fault and the symptom; alternately the earliest
-  // and the latest of those that are left
+  // the functions that the run whose story is reported enters between the fault and the symptom, in this order: the
+  // earliest, the latest, the second earliest, and so on
   std::vector<std::string> path;
   std::vector<Round> rounds;                 // of --deepen
   std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs diverge, earliest first
@@ -204,18 +204,18 @@ void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
 [[nodiscard]] std::vector<Call> calls_of(const schedule::RunResult& result, const std::vector<std::string>& queries,
                                          std::int64_t since_ns);
 // Makes suspects of the callers of suspects that only failing runs enter. Marks the callers that made the decision,
-// that is, those that are also entered without the bug. Returns the first call that was decided on; empty if there is
-// none.
+// that is, those that are also entered without the bug. Returns the first call about which a caller decided; empty if
+// there is none.
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
 // Like add_callers(), for functions that failing runs lack. `calls` are the calls of a correct run.
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls);
-// Where a clock fault took effect is unknown, because the clock may be read in a function further out than the one that
-// decides. Therefore the callers of the deciding functions are queried. Returns the deciding functions among `decided`
-// on nodes whose clock the schedule sets.
+// It is unknown where a clock fault took effect, because the clock may be read in a function further out than the one
+// that decides. Therefore the callers of the deciding functions are queried. Returns the deciding functions among
+// `decided` on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
-// Makes suspects of the callers of these functions. If no caller of a function is known, the function itself becomes
-// one.
+// Makes suspects of the callers of `functions`. If no caller of a function is known, the function itself becomes a
+// suspect.
 void add_outer_callers(Explanation& explanation, const std::vector<std::string>& functions, std::vector<Call> calls);
 // A sentence such as "enters store only after n2: enters take".
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);

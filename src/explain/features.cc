@@ -18,8 +18,9 @@
 namespace rose::explain {
 namespace {
 
-constexpr double kLogScale = 4;      // brings the logarithm of a count near 1
-constexpr double kFullHelper = 0.1;  // a word counts in full if at least this share of the units of libraries uses it
+constexpr double kLogScale = 4;  // brings the logarithm of a count near 1
+// a word counts in full if at least this share of the library units has it (see library_share())
+constexpr double kFullHelper = 0.1;
 
 // How many different functions are entered directly before this function, and how many directly after it.
 void from_use(const Input& input, Evidences& out) {
@@ -54,8 +55,8 @@ void from_use(const Input& input, Evidences& out) {
           kLogScale;
 }
 
-// How common the first word of the name is in libraries. "applyAll" and "apply_all" both begin with the word "apply",
-// and more words follow.
+// How common the first word of the name is in libraries. In "applyAll" and "apply_all", the first word is "apply", and
+// more words follow.
 double share_of_name(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   std::string word;

@@ -44,7 +44,7 @@ bool of_goroutine(const schedule::Stack& stack) {
                      [](const schedule::Frame& frame) { return frame.file.ends_with(".go"); });
 }
 
-// For a goroutine: the first function that its process enters after the failed call, and correct runs do not.
+// For a goroutine: the first function that its process enters after the failed call and that correct runs do not enter.
 std::string entered_newly(const Run& run, const Kinds& kinds, std::int32_t pid, std::int64_t at_ns,
                           const std::set<std::string>& usual) {
   for (const Step& step : run.steps) {
@@ -116,15 +116,15 @@ void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
     });
     if (call == calls.end()) continue;
     const auto handler = on_stack(*call);
-    // Each function through which the error passed may instead have dropped it, and the handler then only continued, so
-    // the probability is divided by their number.
+    // Each function through which the error passed may itself have dropped it, so that the handler only continued. The
+    // probability is therefore divided by the number of these functions.
     const auto depth = static_cast<std::size_t>(handler - one.stack.begin());
     const double share = 1 / static_cast<double>(std::max<std::size_t>(depth, 1));
     for (auto inner = one.stack.begin(); inner != handler; ++inner)
       if (const auto found = find_suspect(suspects, *inner); found != suspects.end()) {
         found->features.raise(Feature::passed_on, share);
         if (share < 1) continue;
-        // It certainly passed the error on, so what it did with it is no evidence.
+        // This function certainly passed the error on, so what it did with the error is no evidence.
         for (const Feature feature : {Feature::caught, Feature::differs, Feature::bug_alone, Feature::usual,
                                       Feature::harmless, Feature::by_chance, Feature::dead})
           found->features[feature] = 0;

@@ -1,5 +1,5 @@
-// Features of functions that react to a fault: to a request to end, to messages that come late or are missing; and of
-// those that are entered before the fault.
+// Features of functions that react to a request to end, to late messages or to missing messages, and of functions that
+// are entered before the fault.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostEntered = 4;
-// Factors for functions that the thread entered before the fault: kEnteredBefore once for each step further back, and
-// kByChance if the fault was injected at a given time.
+// Factors for functions that the thread entered before the fault: kEnteredBefore is applied once for each step further
+// back, and kByChance if the fault was injected at a given time.
 constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
 constexpr double kLeastReceived = 0.5;  // after a message, functions count until their share is below this
 
@@ -128,7 +128,7 @@ void from_requests(const Input& input, std::size_t failing, Evidences& out) {
     for (const schedule::FaultOutcome* fault : fired(run)) {
       if (!asks_to_end(input.schedule.find(fault->id))) continue;
       const std::int64_t at = run.zero_ns + fault->fired_ns;
-      std::set<std::int32_t> asked;  // processes of the node that had run before
+      std::set<std::int32_t> asked;  // processes of the node that were running when the fault came
       std::set<std::string> here;
       double share = 1;
       for (const Step& step : run.steps) {
@@ -199,7 +199,7 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out) {
 }
 
 void from_late_messages(const Input& input, std::size_t failing, Evidences& out) {
-  constexpr std::size_t kMostLate = 8;  // messages of each fault: what follows them is usual again
+  constexpr std::size_t kMostLate = 8;  // messages after each fault; later messages are handled as usual
   struct Handled {
     double share = 0;  // added up over the runs
     std::string node;
@@ -215,7 +215,8 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
       if (!silent || fault->kind == schedule::FaultKind::crash || !outcome->ended_ns) continue;
       const std::int64_t end = run.zero_ns + *outcome->ended_ns;
       paused = paused || fault->kind == schedule::FaultKind::pause;
-      std::map<std::int32_t, double> handling;  // threads that have received such a message: share of the next function
+      // by thread that has received a late message: share of the next function
+      std::map<std::int32_t, double> handling;
       std::size_t messages = 0;
       double first = 1;
       for (const Step& step : run.steps) {
@@ -245,7 +246,7 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
   }
   for (const auto& [function, of] : handled) {
     Evidence& evidence = out[function];
-    // A node that was paused cannot know it, whereas a node that was cut off can, and may have taken it into account.
+    // A node that was paused cannot know that it was. A node that was cut off can, and may have taken it into account.
     const Feature feature = paused ? Feature::late : Feature::receives;
     evidence.features.raise(feature, of.share / static_cast<double>(failing));
     evidence.tell(0.3 * evidence.features[feature], of.node, "it handles a message that comes late, after the fault");

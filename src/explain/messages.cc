@@ -85,7 +85,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
                                  const std::map<std::string, std::string>& nodes) {
   const Ends ends(messages, nodes);
   std::vector<Exchanged> out;
-  // TCP: by the ends of sender and receiver. UDP: by receiver, its port, size and contents.
+  // TCP messages by the ends of sender and receiver; UDP messages by receiver, its port, size and contents.
   std::map<std::pair<End, End>, std::vector<Waiting>> streams;
   std::map<std::tuple<std::string, std::uint16_t, std::uint32_t, std::string>, std::deque<std::size_t>> datagrams;
   for (const schedule::Message& one : messages) {

@@ -14,8 +14,8 @@ namespace rose::explain {
 inline constexpr std::size_t kMostSwapped = 3;
 
 // Call after align(). Returns nothing if chance explains the order, or if a fault is a crash, because all steps of a
-// restarted process are late. The earliest comes first; there is at most one per pair of nodes. Do not call for merged
-// nodes.
+// restarted process are late. The earliest comes first; there is at most one for each pair of nodes. Do not call this
+// for runs whose nodes were merged.
 [[nodiscard]] std::vector<Swapped> swapped(const std::vector<Run>& runs, const Kinds& kinds,
                                            const schedule::Schedule& schedule);
 

@@ -37,7 +37,7 @@ Reporters::Reporters(const Input& input, const Comparison& comparison) : input_(
       asked_.insert(key);
   for (const Run& run : input.runs)
     if (run.group == Group::failing) take(run);
-  // A function that returns what was reported to it passes it on, whether it is an error or another result.
+  // A function that returns what was reported to it has passed the report on, whether it is an error or another result.
   for (const auto& [key, receiver] : receivers_)
     for (const std::string& text : receiver.texts)
       if (texts_[key].contains(text)) errors_.emplace(key, receiver.recipient.function);

@@ -1,5 +1,6 @@
-// Which functions reported to their callers what the fault did, and to which callers: by results that only failing runs
-// return, and, in JVMs and in Python, by exceptions that leave a function in failing runs only. Pure.
+// Finds the functions that reported to their callers what the fault did, and these callers. A function reports by a
+// result that only failing runs return or, in JVMs and in Python, by an exception that leaves the function in failing
+// runs only. Pure.
 #pragma once
 
 #include <cstddef>
@@ -27,20 +28,21 @@ class Reporters {
   [[nodiscard]] bool reported(const std::string& function) const;
   // The functions that returned an error, or passed on what was reported to them; their names by key_of().
   [[nodiscard]] const std::map<std::string, std::string>& errors() const { return errors_; }
-  // It is known what the function returns. About a function that returns nothing, only other queries are made.
+  // True if it is known what the function returns. For a function that returns nothing, it suffices that its calls are
+  // known.
   [[nodiscard]] bool known(const std::string& function) const;
 
   // The function makes calls in failing runs that it makes in no correct run.
   [[nodiscard]] bool acts(const std::string& function) const;
 
-  // A function to which another one reported: the share of the failing runs, and the function that reported.
+  // A function to which another function, `by`, reported. `share`: the share of the failing runs in which it did.
   struct Recipient {
     std::string function, node, by;
     double share = 0;
-    double counts = 0;  // how much the report counts that counts most
+    double counts = 0;  // the highest weight of its reports
   };
-  // Without functions that passed an error on. Those that get a report with the bug only come first, then those that
-  // get it first.
+  // Leaves out the functions that passed an error on. First come those whose report occurs only with the bug; among
+  // equal ones, the function that gets its report first.
   [[nodiscard]] std::vector<Recipient> recipients() const;
 
  private:

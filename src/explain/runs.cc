@@ -17,7 +17,7 @@
 namespace rose::explain {
 namespace {
 
-// When a step that all runs have is looked for, this many steps before the fault are searched.
+// align() searches at most this many steps before the fault for a step that all runs have.
 constexpr std::size_t kLookBack = 60;
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // two moments this far apart count as about the same time
 constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";

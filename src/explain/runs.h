@@ -26,7 +26,7 @@ inline constexpr std::size_t kMostSteps = 300'000;
 enum class Group {
   failing,  // the bug occurred
   sound,    // no fault, no bug
-  near,     // the fault fired, there or at a neighbouring call, and the bug did not occur
+  near,     // the fault fired, at its own or a neighbouring call, and the bug did not occur
   shorter,  // a shorter fault that still reproduced the bug
 };
 
@@ -153,10 +153,11 @@ class Merged {
 [[nodiscard]] Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule,
                                  bool always = false);
 
-// Sets `cut_ns` of all runs. In a run with a fault, it is the time of the fault. In a run without, it is the time of
-// the last step that all failing runs make before the fault (same kind, same ordinal); if there is no such step, it is
-// as long after the start of the workload as the fault usually is. That step may come some time before the fault.
-// Therefore `known_ns` of a run with a fault is the time of the same step, or a fixed time before the fault.
+// Sets `cut_ns` of all runs. In a run with a fault, it is the time of the fault. In a run without a fault, it is the
+// time of the last step that all failing runs make before the fault (same kind, same ordinal); if there is no such
+// step, it is as long after the start of the workload as the fault usually is. The common step may come some time
+// before the fault. Therefore `known_ns` of a run with a fault is the time of the same step, or a fixed time before the
+// fault.
 void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged);
 
 }  // namespace rose::explain

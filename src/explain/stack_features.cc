@@ -20,7 +20,7 @@ constexpr std::size_t kMany = 4;
 // process only waited.
 constexpr std::size_t kFewestBrokenOff = 2;
 // A function that gets an error, and then makes calls that it makes in no correct run, has noticed the error: it logs
-// it, or gives an answer of another form. It counts less than one that does nothing with it.
+// it, or gives an answer of another form. Such a function counts less than one that does nothing with the error.
 constexpr double kActs = 0.25;
 constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass until a handler throws the next exception
 
@@ -147,10 +147,10 @@ Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const s
   return breaks_off(input, fault, stack) ? Feature::interrupted : Feature::arrived;
 }
 
-// True if the fault made a call fail that sends, on a connection that the other side opened: an answer, or something
-// that was subscribed to. The sender can do little but close the connection, as when a client leaves. The client,
-// however, does not know whether its request was carried out. The side that opened a connection has a port of the range
-// from which Linux chooses by default (net.ipv4.ip_local_port_range).
+// True if the fault made a sending call fail on a connection that the other side opened. The call would have sent an
+// answer, or data to which the client had subscribed. The sender can do little but close the connection, as it does
+// when a client leaves. The client, however, does not know whether its request was carried out. The side that opened a
+// connection has a port of the range from which Linux chooses by default (net.ipv4.ip_local_port_range).
 bool lost_answer(const Input& input, const schedule::FaultOutcome& fault) {
   constexpr int kFirstChosen = 32768, kLastChosen = 60999;
   const schedule::Fault* planned = input.schedule.find(fault.id);

@@ -13,18 +13,21 @@
 namespace rose::explain {
 namespace {
 
-// most next steps of a faulted thread; these are reported even if correct runs make them as well
+// at most this many next steps of a faulted thread are reported, even if correct runs make them as well
 constexpr std::size_t kNextSteps = 3;
-// most messages of a faulted node to others after the fault; these are reported even if correct runs send them as well
+// at most this many messages of a faulted node to others after the fault are reported, even if correct runs send them
+// as well
 constexpr std::size_t kMostSends = 3;
-constexpr std::size_t kMostReactions = 2;  // most next steps of the thread that received a message
+// at most this many next steps of the thread that received a message are reported
+constexpr std::size_t kMostReactions = 2;
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kMostFrames = 3;
-// most steps of one node that it did not make; fewer if its process ended, because a process that ended makes no step
-// anyway
+// at most this many missing steps of one node are reported; fewer if its process ended, because a process that has
+// ended makes no steps anyway
 constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;
-// most steps of one node that correct runs make earlier and that the fault causes even in runs without the bug
+// at most this many steps of one node are reported that correct runs make earlier and that the fault causes even in
+// runs without the bug
 constexpr std::size_t kMostUsual = 2;
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only with the bug", kOnlyFault = ": only with the fault";
@@ -291,7 +294,8 @@ class Teller {
     }
   }
 
-  // True if the node's main process ended after the fault. For merged nodes, true if that of any of them ended.
+  // True if the node's main process ended after the fault. For merged nodes, true if the main process of any of them
+  // ended.
   [[nodiscard]] bool ended_in(const std::string& node) const {
     return std::any_of(run_.steps.begin(), run_.steps.end(),
                        [&](const Step& step) {
