@@ -48,8 +48,8 @@ struct ProcessEvent {
 [[nodiscard]] std::int64_t end_began(const Event& event);
 
 // True if the process exited after another process had asked it to end, as `systemctl restart` and a rolling update do.
-// The tracer names the sender of such a signal, but not the signal. A signal by the kernel (a hangup) or by the process
-// itself is no request from outside.
+// The tracer records the sender of such a signal, but not which signal it is. A signal by the kernel (a hangup) or by
+// the process itself is no request from outside.
 [[nodiscard]] bool asked_to_end(const trace::TraceBase& trace, const Event& event);
 
 struct Facts {

@@ -13,7 +13,8 @@
 namespace rose::evidence {
 
 // A glob that matches the same file in another directory layout: "/srv/n1/data/log.17" becomes "*/data/log.*". It has
-// the components below the node's own folder, at least one and at most two; `wide`: one. "" if `path` is not a file's.
+// the components below the node's own folder, at least one and at most two; with `wide`, only one. "" if `path` is not
+// a file's.
 [[nodiscard]] std::string path_glob(std::string_view path, std::string_view node, bool wide = false);
 
 // Observed times are rounded to multiples of this, in nanoseconds: smaller differences between machines are noise.

@@ -93,7 +93,7 @@ Usual usual_silence(const Source& source, const Observation& event, const Silenc
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
     const bool by_address = known.src == source.str(event.src) && known.dst == source.str(event.dst);
     if (!by_name && !by_address) continue;
-    // If it is unknown whether something was unanswered, compare with idle times as well.
+    // If it is unknown whether a message remained unanswered, compare with idle times as well.
     const std::int64_t longest =
         (event.flags & trace::kOutstanding) != 0 ? known.longest_ms : std::max(known.longest_ms, known.idle_ms);
     // Tolerate 10 %, because timers are inexact.
@@ -103,9 +103,9 @@ Usual usual_silence(const Source& source, const Observation& event, const Silenc
   return usual;
 }
 
-// The index of the earliest cause (an end or pause of one of the two nodes) with which the silence begins, so that it
-// is not a network fault; nullopt if there is none. `by`: the node whose log reports the silence; kNone if a tracer
-// recorded it. `rhythm`: see heartbeat().
+// The index of the earliest cause (an end or pause of one of the two nodes) with which the silence begins, so that the
+// silence is not a network fault; nullopt if there is no such cause. `by`: the node whose log reports the silence;
+// kNone if a tracer recorded it. `rhythm`: see heartbeat().
 std::optional<std::size_t> cause_of(const Silence& silence, double plainness, int by, std::int64_t rhythm,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
@@ -164,8 +164,8 @@ bool overlap(const Silence& a, const Silence& b) {
   return both > 0 && 2 * both >= std::min(a.end - a.start, b.end - b.start);
 }
 
-// True if the other end of the connection waited for an answer at the same time. On an idle end a partition cannot be
-// noticed.
+// True if the other end of the connection waited for an answer at the same time. The idle end of a connection does not
+// notice a partition.
 bool seen_from_other_end(const Silence& idle, const std::vector<RecordedSilence>& all) {
   return std::any_of(all.begin(), all.end(), [&](const RecordedSilence& other) {
     return (other.event->flags & trace::kOutstanding) != 0 &&
@@ -254,8 +254,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     } else if (usual == Usual::without_end) {
       sorted.idle.push_back(silence);
     } else {
-      // The silence has not ended, and it is unknown whether something was unanswered. If all other activity of the two
-      // nodes ended with it, the workload had probably ended.
+      // The silence has not ended, and it is unknown whether a message remained unanswered. If all other activity of
+      // the two nodes ended when the silence began, the workload had probably ended.
       bool alone = true;
       if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 && event->seen() &&
           silence.src >= 0) {

@@ -14,7 +14,7 @@ namespace rose::evidence {
 
 struct SortedSilences {
   std::vector<Silence> unexplained;
-  std::vector<Silence> idle;  // longer than in a fault-free run, where such a silence lasted until the end of the run
+  std::vector<Silence> idle;  // longer than in fault-free runs, in which such silences lasted until the end of the run
   // these began when all other activity of their nodes ended, and lasted until the end of the dump
   std::vector<Silence> with_all_else;
   std::map<std::size_t, std::vector<Silence>> explained;  // by the index of the cause in `causes`

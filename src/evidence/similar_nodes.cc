@@ -306,8 +306,8 @@ std::vector<SimilarNode> find_similar_nodes(const Evidence& inputs, const std::v
   std::vector<std::string> unmatched;
   for (const auto& [most, name] : order)
     if (!match(name, kFewBehaviours, false)) unmatched.push_back(name);
-  // Some programs make few recognisable calls. Such a host is matched to a node that no other host corresponds to;
-  // hosts of the last incident come first.
+  // Some programs make few recognisable calls. The host of such a program is matched to a node that no other host
+  // corresponds to; hosts of the last incident come first.
   std::erase_if(unmatched, [&](const std::string& name) { return match(name, 1, true); });
   // A window that began late contains little behaviour of any host. One behaviour is then sufficient: ignoring the
   // failures of the host would be worse.

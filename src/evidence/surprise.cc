@@ -28,8 +28,8 @@ bool data_call(std::string_view syscall) {
   return in(kCalls, syscall);
 }
 
-// True for calls that return EAGAIN if a limit is reached: of processes, threads, locked memory or asynchronous
-// requests (man 2 of each call). Others return it whenever they would have to wait.
+// True for calls that return EAGAIN if a limit of processes, threads, locked memory or asynchronous requests is reached
+// (man 2 of each call). Other calls return EAGAIN whenever they would have to wait.
 bool fails_at_limit(std::string_view syscall) {
   static constexpr std::array<std::string_view, 10> kCalls{"clone", "clone3",   "fork",   "vfork", "execve",
                                                            "mlock", "mlockall", "mremap", "mmap",  "io_setup"};

@@ -81,8 +81,8 @@ void LogCase::read_times() {
   for (std::size_t n = 0; n < evidence_.difference.nodes.size(); ++n) {
     const logs::NodeDifference& difference = evidence_.difference.nodes[n];
     if (difference.normal == logs::kNoNode) continue;
-    // Use only the messages before the node's first restart. In the control run it does not restart, so a message that
-    // matches a later one was logged there at an unrelated time.
+    // Use only the messages before the node's first restart. The node does not restart in the control run, so the
+    // control run logged the match of a later message at an unrelated time.
     std::uint32_t life = std::numeric_limits<std::uint32_t>::max();
     for (const logs::Hint& hint : evidence_.hints)
       if (hint.kind == logs::Hint::Kind::end && !hint.reported && hint.log == n && hint.until_ns != logs::kNoTime)

@@ -20,8 +20,9 @@ DumpCover::DumpCover(const Evidence& inputs, const LogCase& log_case) : inputs_(
   for (std::size_t i = 0; i < inputs.sources.size(); ++i) read(i, *nodes);
 }
 
-// Records which nodes the dump contains, for which time, and which silences and pauses. If the tracer's window was
-// full, that time begins with the first event, because earlier events were overwritten.
+// Records which nodes the dump contains, which time it covers for each of them, and which silences and pauses it
+// contains. If the tracer's window was full, that time begins with the first event, because earlier events were
+// overwritten.
 void DumpCover::read(std::size_t source, const NodeMap& nodes) {
   const Source& dump = inputs_.sources[source];
   if (dump.observations.empty()) return;
@@ -45,7 +46,7 @@ void DumpCover::read(std::size_t source, const NodeMap& nodes) {
   for (const int node : players) windows_[nodes.name(node)].push_back(window);
 }
 
-// A log without timestamps has those of the control run, which do not show whether a dump covers the message.
+// A log without timestamps got its times from the control run. They do not show whether a dump covers the message.
 double DumpCover::factor(const std::string& node, std::int64_t ts, std::size_t log) const {
   if (!inputs_.recorded()) return 1;
   const std::vector<logs::NodeLog>& logs = case_.evidence().failure.nodes;

@@ -89,8 +89,9 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
   }
   std::vector<Site> nearest;
   for (const auto& [key, site] : sites) nearest.push_back(site);
-  // How far the site is from the message in the code is unknown. The number of calls that the site's thread made in
-  // between is a substitute: a call after which the thread made many others is less likely to have caused the message.
+  // The distance in the code between the site and the message is unknown. The number of calls that the site's thread
+  // made in between is used instead, because a call after which the thread made many others is less likely to have
+  // caused the message.
   std::stable_sort(nearest.begin(), nearest.end(), [](const Site& a, const Site& b) {
     return std::tuple(a.messages, a.calls, -a.ts) < std::tuple(b.messages, b.calls, -b.ts);
   });

@@ -41,8 +41,9 @@ class HintReader {
   // True for an end whose only evidence is that the node starts again later in the same log.
   [[nodiscard]] bool between_lives(const logs::Hint& hint) const;
 
-  // The node on which the failure occurred: the node that logged it, unless that reports a peer's error. Such a message
-  // contains the peer's name and a path of the peer: `peer=n2 error="write /srv/n2/data/x: ..."`.
+  // The node on which the failure occurred: the node that logged the message, unless the message reports a peer's
+  // error. Then the message contains the peer's name and a path of the peer: `peer=n2 error="write /srv/n2/data/x:
+  // ..."`.
   [[nodiscard]] std::string failing_node(const logs::Hint& hint) const;
 
   // Adds what one hint suggests, with less weight if dumps make it unlikely.

@@ -33,7 +33,7 @@ class LogSource {
   void put_silence(const std::string& node, const std::string& peer, std::int64_t begin, std::int64_t end,
                    Origin origin);
 
-  // Tells that the incident differs from the control run from `ts` on, so put_control() leaves out the node's later
+  // States that the incident differs from the control run from `ts` on, so put_control() leaves out the node's later
   // events.
   void cut_off(const std::string& node, std::int64_t ts);
   // Adds the events of the control run as context: a fault can wait for the events that precede it. Must be called
