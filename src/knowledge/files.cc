@@ -17,7 +17,7 @@ ROSE_EMBED_FILE(rose_knowledge_verbs, ROSE_KNOWLEDGE "/verbs.toml");
 namespace rose::knowledge {
 
 std::span<const std::pair<std::string_view, std::string_view>> files() {
-  // The order matters: of several errors in one message, the one of the first entry is used.
+  // The order matters: if a message names several errors, the error whose entry comes first is used.
   static const std::array<std::pair<std::string_view, std::string_view>, 8> all = {{
       {"errors.toml", ROSE_EMBEDDED(rose_knowledge_errors)},
       {"operations.toml", ROSE_EMBEDDED(rose_knowledge_operations)},

@@ -50,7 +50,7 @@ enum class Says : std::uint8_t {
   reunited,   // partitioned parts of the cluster are connected again
   relayed,    // the words after it were received from another node
   answered,   // the error or stop after it is that of the mentioned node
-  other       // the match has no meaning, and hides those that overlap it
+  other       // the match has no meaning, and hides the matches that overlap it
 };
 
 struct Entry {

@@ -95,7 +95,7 @@ class JumpFinder {
   void look(const OneFile& file) {
     std::size_t begin = file.begin;
     while (begin < file.end && time(file, begin) == kNoTime) ++begin;
-    // The longest ordinary gap in the log. So much of a jump may be time that passed.
+    // The longest ordinary gap in the log. Up to this much of a jump may be time that passed.
     std::int64_t quiet = kSecond;
     std::vector<ClockStep> steps;
     for (std::size_t i = begin + 1; i < file.end; ++i) {
@@ -134,8 +134,8 @@ class JumpFinder {
     }
   }
 
-  // True if the message after `i` has an early time, too. A single late line would be followed by lines with current
-  // times.
+  // True if the message after `i` has an early time, too. A single line that was written late would be followed by
+  // lines with current times.
   bool is_followed_by_early(const OneFile& file, std::size_t i) {
     return i + 1 < file.end && time(file, i + 1) < time(file, i - 1) - kLeastBack / 2;
   }

@@ -13,14 +13,14 @@ using knowledge::Says;
 using knowledge::Statement;
 
 // Durations in ns. A disk operation is slow from kLeastSlowDisk on, because even a rotating disk under load is faster.
-// If a message states no duration, the others are used: the threshold at which systems usually warn, and the limit of a
-// watchdog.
+// If a message states no duration, kSlowDiskUnstated (the threshold at which systems usually warn) or kHungUnstated
+// (the limit of a watchdog) is used.
 constexpr double kLeastSlowDisk = 100e6;
 constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000, kHungUnstated = 30'000'000'000;
 constexpr double kLongestSpan = 3600e9;  // ns; a longer duration is not that of a pause or an operation
 // Distances in characters.
-constexpr std::size_t kUnitDistance = 28;                     // between a number and its unit
-constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;  // around a number, for words that mark it as a limit
+constexpr std::size_t kUnitDistance = 28;                     // largest distance between a number and its unit
+constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;  // largest distance of words that mark a number as a limit
 
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });

@@ -14,7 +14,7 @@ std::string line_of(const Logs& logs, const Message& message) {
   return std::string(text.substr(0, end)) + "...";
 }
 
-// A row, which has an index into the messages of each node. kNone means that this log lacks the line.
+// A row has one index into the messages of each of the two logs. kNone means that this log lacks the line.
 constexpr std::uint32_t kNone = UINT32_MAX;
 using Row = std::pair<std::uint32_t, std::uint32_t>;
 

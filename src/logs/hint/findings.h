@@ -60,7 +60,7 @@ struct Findings {
     return !normal.nodes.empty() && observed_as(n, kind) == nullptr;
   }
 
-  // True if there is no run without faults, and messages of this kind occur throughout the node's log.
+  // True if there is no run without faults and messages of this kind occur throughout the node's log.
   [[nodiscard]] bool occurs_throughout(std::size_t n, TemplateId kind) const { return throughout_[n].contains(kind); }
 
   // A time in which the node was down because it was stopped in an orderly way and then started again. It includes what
@@ -72,8 +72,8 @@ struct Findings {
   [[nodiscard]] bool is_restarted(std::size_t n, std::int64_t ts_ns) const;
   [[nodiscard]] const std::vector<Restart>& restarts(std::size_t n) const { return restarts_[n]; }
 
-  // Like occurs_throughout(), in the logs of all nodes; false if there is only one. A fault rarely hits all nodes, and
-  // all the time.
+  // Like occurs_throughout(), in the logs of all nodes; false if there is only one node. A fault rarely hits all nodes,
+  // and all the time.
   [[nodiscard]] bool occurs_throughout_all(TemplateId kind) const {
     return throughout_.size() > 1 &&
            std::ranges::all_of(throughout_, [&](const std::set<TemplateId>& kinds) { return kinds.contains(kind); });

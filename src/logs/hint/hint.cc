@@ -38,8 +38,8 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
     if (hint.kind == Hint::Kind::call && hint.weight >= kLowLevel && kernel::resource_error(hint.error) &&
         hint.ts_ns != kNoTime && (reported_ns == kNoTime || hint.ts_ns < reported_ns))
       reported_ns = hint.ts_ns;
-  // A node to which there was no route also has less to log, because no peer could reach it. The value is the first
-  // time.
+  // A node to which there was no route also has less to log, because no peer could reach it. The value is the time of
+  // the first message that reports this.
   std::map<std::string, std::int64_t> apart;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kLowLevel && hint.ts_ns != kNoTime) {
@@ -80,8 +80,8 @@ class Groups {
   [[nodiscard]] std::size_t size_of(std::size_t i) const {
     return group_of_[i] == kNoNode ? 0 : messages_[group_of_[i]].size();
   }
-  // The same number, plus one for each further node that logged a message of the group: if two nodes agree, this is
-  // stronger evidence than two messages of one node.
+  // The same number, plus one for each further node that logged a message of the group, because two nodes that agree
+  // are stronger evidence than two messages of one node.
   [[nodiscard]] std::size_t support_of(std::size_t i) const {
     return group_of_[i] == kNoNode ? 0 : support(group_of_[i]);
   }
@@ -142,8 +142,8 @@ void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
     hint.passing = true;
     hint.weight *= kPassing;
     if (hint.kind == Hint::Kind::call && !hint.syscalls.empty()) hint.syscalls.resize(1);
-    // If the message does not name the missed node and also reports a failed call, it is a guess that another node was
-    // missed.
+    // If the message does not name the missed node and also reports a failed call, the hint that a node was missed is
+    // only a guess.
     dropped[i] = hint.kind != Hint::Kind::call && hint.unnamed &&
                  std::any_of(hints.begin(), hints.end(), [&](const Hint& other) {
                    return other.kind == Hint::Kind::call && other.log == hint.log && other.message == hint.message;

@@ -85,7 +85,7 @@ bool is_fatal(const Findings& found, const Message& message, bool is_last) {
          (meaning.traceback && is_last && message.level != Level::error && message.level != Level::warning);
 }
 
-// True if the node had ended before the system was stopped: another node logged an orderly stop, and this one did not,
+// True if the node had ended before the system was stopped: another node logged an orderly stop, and this node did not,
 // although it logs one in the run without faults.
 bool lacks_usual_stop(const Findings& found, std::size_t n) {
   const NodeLog* before = found.normal_log(n);
@@ -98,7 +98,7 @@ bool lacks_usual_stop(const Findings& found, std::size_t n) {
   });
 }
 
-// Adds a hint that the process ended which logged the messages [begin, end).
+// Adds a hint that the process which logged the messages [begin, end) has ended.
 Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end, double weight) {
   const std::vector<Message>& messages = found.node(n).messages;
   std::size_t at = end - 1;  // the message to quote, which must have content
@@ -163,9 +163,9 @@ std::size_t add_lives(Findings& found, std::size_t n) {
 
 // Assumption: a program reports its start in several messages that it logs only then. Goal: to find a new start in an
 // excerpt that begins in the middle of a life, so that its first messages do not occur again. Derivation: components of
-// a program start as well; if no message before reports a start, and several at once do, the program starts. A log that
-// begins with a start reports those of components later. Returns the index of the first message of the new start; 0 if
-// there is none.
+// a program start as well. If no earlier message reports a start, and then several messages report one at about the
+// same time, the program itself starts. In a log that begins with the program's start, the starts of components come
+// later. Returns the index of the first message of the new start; 0 if there is none.
 std::size_t find_first_start(const Findings& found, std::size_t n) {
   constexpr std::size_t kLeastOfLife = 3, kLeastSigns = 2;
   constexpr std::int64_t kSameStart = 30 * kSecond, kLeastLived = 3 * kSecond;
@@ -178,8 +178,9 @@ std::size_t find_first_start(const Findings& found, std::size_t n) {
   const auto first = static_cast<std::size_t>(std::find_if(here.messages.begin(), here.messages.end(), is_sign) -
                                               here.messages.begin());
   if (first < kLeastOfLife || first == here.messages.size()) return 0;
-  // What comes before is a life if it is longer than a start, or if it is over before the start begins. A start may
-  // pause as well, but then its messages before come at once.
+  // The earlier messages belong to a previous life if they last longer than a start (kSameStart), or if they last at
+  // least kLeastLived and an unusually long gap separates them from the start. A single start may contain such a gap,
+  // too, but then the messages before the gap come within a shorter time.
   const std::int64_t begin = here.messages[first].ts_ns, gap = begin - here.messages[first - 1].ts_ns;
   const std::int64_t lived = begin - gap - here.messages.front().ts_ns;
   std::int64_t longest = kSecond;
@@ -211,9 +212,10 @@ bool add_panic(Findings& found, std::size_t n, std::size_t since) {
   return false;
 }
 
-// Assumption: a process has ended if it reports its own failure and then either logs nothing for longer than ever else,
-// or logs its start. Goal: to find an end within a log even if the log begins in the middle of a life, so that its
-// first messages show no start. Derivation: if the program recovers from an exception, its everyday messages follow.
+// Assumption: a process has ended if it reports its own failure and then either logs nothing for longer than at any
+// other time, or logs its start. Goal: to find an end within a log even if the log begins in the middle of a life, so
+// that its first messages show no start. Derivation: if the program recovers from an exception, its everyday messages
+// follow.
 void add_inner_panics(Findings& found, std::size_t n) {
   constexpr std::uint64_t kRare = 5;
   constexpr std::size_t kMostChecked = 40;  // each check reads the whole log

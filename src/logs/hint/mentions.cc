@@ -284,7 +284,7 @@ std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs&
 }
 
 bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
-  constexpr std::size_t kNear = 24;  // characters between, such as "of the node" or quotes
+  constexpr std::size_t kNear = 24;  // characters before the name, such as "of the node" or quotes
   return std::any_of(names.begin(), names.end(), [&](const NodeName& node_name) {
     const std::size_t place = node_name.node == by ? std::string_view::npos : place_of(text, node_name);
     if (place > kNear) return false;

@@ -30,7 +30,7 @@ constexpr double kEndedOrCut = 0.7;
 // The weights of an end and of a pause, if no machine refused or closed a connection to the node. The machine of a
 // process that ended does so, unless the machine fails, too. Such a silence may as well be a partition or a pause.
 // Therefore the weight of a silence (kMissedByOthers) times these factors stays below the weight from which diagnose
-// lets a hint explain others away.
+// lets a hint explain other hints.
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
 
@@ -87,8 +87,8 @@ std::size_t missed_together(const Findings& found, const Hint& silence) {
   return std::max<std::size_t>(all.size(), 1);
 }
 
-// If the node writes a message after others missed it, it had not stood still for longer than that: the pause began at
-// its message before, or kNoticedWithin before it was missed if that is later.
+// If the node writes a message after others missed it, its pause ended by then. The pause began at the node's previous
+// message, or kNoticedWithin before others missed the node if that is later.
 void bound_pause(const Findings& found, const std::string& name, Hint& stop) {
   const NodeLog* log = found.log_of(name);
   if (log == nullptr || !is_timed(*log) || stop.ts_ns == kNoTime) return;

@@ -21,7 +21,7 @@ constexpr double kOwnClock = 0.8;      // the writer's clock is wrong
 constexpr double kOtherDisk = 0.7;
 constexpr double kOneOfTwoClocks = 0.6;  // two clocks differ: the weight for each of them
 constexpr double kMissedByOthers = 0.6;  // a named peer is missing
-// The writer's network interface is down. It may be another one than that which connects the writer to the other nodes.
+// The writer's network interface is down. It may not be the interface that connects the writer to the other nodes.
 constexpr double kOwnInterface = 0.7;
 constexpr double kUnresolved = 0.4;  // a name was not resolved: the name server is missing, or the name was removed
 constexpr double kUnresolvedWithOthers = 0.3;  // several names were not resolved: the node of one of them is missing
@@ -44,7 +44,8 @@ constexpr double kLogContinues = 0.2;  // factor for kRefused: the peer's log co
 // does not count as an end of the node. Derivation: a program that ends prints only a few more lines (kTail is 6).
 constexpr std::size_t kLivesOn = 12;
 constexpr std::int64_t kLivesOnWithin = 300 * kSecond;
-// Pauses that a program reports all the time are less than this factor longer than their median.
+// If a program reports pauses throughout its log, and the longest is less than this many times their median, they are
+// usual.
 constexpr std::int64_t kUnusualPause = 3;
 
 // True if the log has messages before the first report and well after it.
@@ -97,8 +98,8 @@ bool part_fell_silent(const NodeLog* log, const Repeated& report) {
   });
 }
 
-// True if no process listens at a Unix socket, because the process that did has ended. PostgreSQL's sockets are named
-// .s.PGSQL.5432.
+// True if no process listens at a Unix socket, because the process that listened there has ended. PostgreSQL's sockets
+// are named .s.PGSQL.5432.
 bool lacks_listener(const Meaning& meaning) {
   const std::string_view name = std::string_view(meaning.path).substr(meaning.path.rfind('/') + 1);
   const bool socket = name.ends_with(".sock") || name.ends_with(".socket") || name.starts_with(".s.");

@@ -53,8 +53,8 @@ FailedCall call_of(const Meaning& meaning) {
 
 }  // namespace
 
-// Reads up to kMostRead messages of each kind. For the others of a kind, the meaning of the last one that was read is
-// used.
+// Reads up to kMostRead messages of each kind. Further messages of a kind get the meaning of the last message that was
+// read.
 void NodeReports::read() {
   std::unordered_map<TemplateId, Kind> kinds;
   const Message* read_before = nullptr;  // the message that was already read together with the previous one

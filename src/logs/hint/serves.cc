@@ -8,14 +8,14 @@
 namespace rose::logs {
 namespace {
 
-// A program accepts connections from the message on which reports this. The program must have logged its start within
-// the first kStartWithin messages, and the message must be among the first kServesWithin, at most kServesTime after the
-// first one.
+// A program accepts connections from the time of the message that reports this. The program must have logged its start
+// within the first kStartWithin messages, and the message must be among the first kServesWithin, at most kServesTime
+// after the first one.
 constexpr std::size_t kStartWithin = 12, kServesWithin = 2'000;
 constexpr std::int64_t kServesTime = 30 * kSecond;
 
-// The start of a program lasts at most kStarting, in which its peers start as well. The program must have logged its
-// start within the first kLongStartWithin messages.
+// The start of a program lasts at most kStarting. During this time, its peers start as well. The program must have
+// logged its start within the first kLongStartWithin messages.
 constexpr std::size_t kLongStartWithin = 60;
 constexpr std::int64_t kStarting = 60 * kSecond;
 // If there are no timestamps, and the log has at least kLongUntimed messages, the first 1/kUntimedStart of them, but at

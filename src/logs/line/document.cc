@@ -12,8 +12,9 @@
 namespace rose::logs {
 namespace {
 
-constexpr int kDeepest = 12;      // deepest nesting of objects and arrays in which records are looked for
-constexpr int kDeepestText = 64;  // of a whole text: the text of a record may be nested further
+constexpr int kDeepest = 12;  // deepest nesting of objects and arrays in which records are looked for
+// deepest nesting of a whole document, because the text of a record may contain further objects
+constexpr int kDeepestText = 64;
 
 // Names of the fields that contain the program's line, the time and the severity. In each list, the most specific name
 // comes first.

@@ -40,7 +40,7 @@ class Sink {
 
   [[nodiscard]] Source& source() { return out_.source; }
 
-  // Adds a line. Corrects the line's role if only the open message shows it.
+  // Adds a line. Corrects the line's role if the open message is needed to recognise it.
   void take(LineRole took, std::uint64_t line);
 
   // Call this after the last line of the file.
