@@ -196,7 +196,7 @@ struct Rival {
   std::string test;              // for people: one observation that shows whether it happened
 };
 
-// A trial that a search which has used up its runs would have made next.
+// A trial that the search would have made next if it had not used up its runs.
 struct NotTried {
   schedule::Schedule schedule;
   int level = 1;

@@ -33,8 +33,8 @@ struct PendingTrial {
 // The trials, at most `most`, that the moves would make next. Reported by a search that has used up its runs.
 [[nodiscard]] std::vector<NotTried> next_ideas(const World& world, const Lab& lab, const Moves& moves,
                                                std::size_t most);
-// The next parts that the narrower may request, for both outcomes of each run, those that would be requested soonest
-// first.
+// The next parts that the narrower may request, for both outcomes of each run. The parts that it would request soonest
+// come first.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
 // Appends to `next` the schedules that minimisation may request. Assumes that each simpler schedule takes `gate` runs,
 // and the final schedule `confirm` runs.

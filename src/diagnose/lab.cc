@@ -47,7 +47,7 @@ Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, c
 Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& tried, const std::string& doing,
                                                const std::set<std::size_t>& once, const Decides& decides) {
   ROSE_TRY(std::vector<Made> all, run(tried, doing, decides));
-  // If a run reproduced the bug, the caller examines it first; the inconclusive ones can be repeated later.
+  // If a run reproduced the bug, the caller examines it first; inconclusive runs can be repeated later.
   if (std::any_of(all.begin(), all.end(),
                   [](const Made& made) { return made.result.oracle == schedule::OracleAnswer::hit; }))
     return all;
@@ -81,7 +81,7 @@ Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> resul
     entry.tally.add(schedule::Verdict::inconclusive);
     if (entry.note.find(result.error().message) == std::string::npos)
       entry.note += fmt::format("; {}", result.error().message);
-    // Warn if the machine lacks something: the search leaves such trials out, so it may find less.
+    // Warn if the machine lacks something, because the search leaves out the trials that need it and may find less.
     std::vector<std::string>& warnings = d_.plan.warnings;
     const std::string warning =
         fmt::format("runs that cannot be made are left out of the search: {}", result.error().message);

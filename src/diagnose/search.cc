@@ -412,7 +412,8 @@ class Search {
   // answered at once from the record.
   std::vector<RunningTrial> pick() {
     std::vector<RunningTrial> batch;
-    std::set<const Move*> in_window;  // moves with trials in a window of this batch, which are taken only after the run
+    // moves that have trials in a window of this batch; these trials are taken only after the run
+    std::set<const Move*> in_window;
     const int most = std::min(lab_.jobs(), left());
     int runs = 0;
     while (runs < most && !stopped_.empty()) {
@@ -727,8 +728,8 @@ class Search {
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.exploratory || trial.what.repeat)
       return;
-    // The call that was made to fail causes messages itself, whenever it fails, so they do not show that the moment was
-    // right.
+    // The call that was made to fail causes messages itself, whenever it fails, so these messages do not show that the
+    // moment was right.
     if (!inputs_.recorded()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))

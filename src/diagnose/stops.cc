@@ -17,8 +17,8 @@ constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are
 constexpr int kMostCount = 3;           // stops at calls of one kind
 
 // The state-changing calls of `node` that follow the point at which all conditions were met in order. If no call
-// follows that point, the calls that follow the last condition alone. If all conditions are times, the point is the sum
-// of the times.
+// follows that point, returns the calls that follow the last condition alone. If all conditions are times, the point is
+// the sum of the times.
 std::vector<Stop> calls_after(const trace::Trace& trace, std::string_view node, const std::vector<Condition>& when) {
   std::vector<Condition> wanted;
   std::int64_t elapsed_ns = 0;
@@ -84,8 +84,8 @@ bool same(const Stop& a, const Stop& b) { return a.call == b.call && a.count == 
 
 Stops::Stops(const trace::Trace* control, const Fault& moved) {
   if (control != nullptr) known_ = calls_after(*control, moved.node, moved.when);
-  // Writes to the files of the context come first: a crash may leave a file incomplete that was just created or
-  // truncated.
+  // Writes to the files of the context come first, because a file that was just created or truncated may be incomplete
+  // after a crash.
   for (auto it = moved.when.rbegin(); it != moved.when.rend() && own_ < 3 * kOwnFiles; ++it) {
     if (it->kind != ConditionKind::syscall || !it->call.path) continue;
     for (const char* syscall : {"write", "pwrite64", "writev"}) {

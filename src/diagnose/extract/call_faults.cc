@@ -102,7 +102,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   std::vector<Fault> shapes;
   std::int64_t since = times.workload != 0 ? group.first_ts - times.workload : kSecond / 2;
   if (since > given.longest_ns)
-    since = given.longest_ns / 2;  // production runs for days: the failure may be later than the test's workload lasts
+    // production runs for days, so the failure may come at a time that the test's workload does not reach
+    since = given.longest_ns / 2;
   bool torn = false;
   const auto shape = [&](std::int64_t in_a_row, bool timed) {
     if (timed && since < kSecond / 2) return;
@@ -142,7 +143,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     shape(1, often);
     shape(1, !often);
   }
-  // The error may have lasted after the end of the dump. Not for calls from logs, which do not show later successes.
+  // The error may have lasted after the end of the dump. This is not assumed for calls from logs, because logs do not
+  // show later successes.
   const bool lasts = group.first->seen() && !group.recovered && (lasting_error(group.err) || group.err == EACCES);
   if ((failed_until_end(group, times) || lasts) && fault.times > 0) shape(-1, often);
   if (!fault.call.path) return shapes;

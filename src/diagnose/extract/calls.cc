@@ -104,7 +104,8 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
     }
     failure.ordinariness =
         ordinariness(group.err, failure.syscall, group.source->str(group.first->path), group.first->peer != 0);
-    // Programs try files of the system that they may not read, but they do not report it.
+    // Programs try to open system files that they are not allowed to read, but do not report this. A reported EACCES is
+    // therefore serious.
     if (group.err == EACCES && group.first->how().known == Known::stated) failure.ordinariness = 0;
     if (failure.ordinariness == 2 && lookups &&
         lookups->often(failure.syscall, kernel::errno_name(group.err), group.source->str(group.first->path)))

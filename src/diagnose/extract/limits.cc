@@ -13,7 +13,7 @@ namespace {
 // divided by it, and each request is delayed by the result.
 constexpr std::int64_t kRequestsOfCall = 3;
 constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
-// The limit of descriptors. A running process has more open than this, so it gets no further descriptor, but can
+// The limit of descriptors. A running process has more descriptors open than this, so it gets no further ones, but can
 // continue for a while.
 constexpr std::int64_t kFewLeft = 16;
 

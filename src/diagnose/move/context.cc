@@ -382,9 +382,9 @@ class ContextMove final : public Move {
 
   static std::string group_of(const std::string& id) { return id + "-anywhere"; }
 
-  // Arms the fault on every node, as a group of which only the first one that is reached fires. Faults that wait for it
-  // get alternatives that wait for its alternatives, with the two nodes exchanged. Partitions concern the whole
-  // deployment and keep their node.
+  // Arms the fault on every node, as a group of which only the first one that is reached fires. Faults that wait for
+  // this fault get alternatives that wait for its alternatives, with the two nodes exchanged. Partitions concern the
+  // whole deployment and keep their node.
   Schedule amplify(Schedule schedule, std::size_t index) const {
     const std::string home = schedule.faults[index].node;
     std::set<std::string> moved{schedule.faults[index].id};

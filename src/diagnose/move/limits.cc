@@ -1,6 +1,6 @@
 // Level 1: the real limits that explain the evidence. A call that failed with EMFILE is only one of the calls that a
-// node without free descriptors cannot make. The same holds for full disks, processes that the kernel ended for lack of
-// memory, and processes that were blocked on their disk.
+// node without free descriptors cannot make. Likewise, a full disk, a lack of memory and a slow disk affect more than
+// the call or the process that the evidence shows.
 #include <algorithm>
 #include <cerrno>
 #include <csignal>

@@ -1,6 +1,6 @@
-// Level 2: the nth matching call instead of the first. To find the one call that matters among many, ranges of calls
-// are made to fail; the search halves a range that reproduces the bug. If the failure of several calls hides the bug,
-// single calls are tried.
+// Level 2: the nth matching call instead of the first. To find the one call that matters among many, all calls of a
+// range are made to fail in one run; the search halves a range that reproduces the bug. If the failure of several calls
+// hides the bug, single calls are tried.
 #include <algorithm>
 #include <cmath>
 #include <map>

@@ -1,4 +1,5 @@
-// For a schedule that reproduced the bug too rarely: the same faults at other times of the workload, and longer ones.
+// For a schedule that reproduced the bug too rarely: the same faults at other times of the workload, or with longer
+// durations.
 #include <algorithm>
 #include <utility>
 

@@ -16,8 +16,8 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::int64_t kLongestDelay =
-    20 * kSecond;  // a call that is delayed longer is like a pause, a packet like a partition
-constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;  // less loss causes no silence, more is like a partition
+    20 * kSecond;  // a longer delay of a call is like a pause, and a longer delay of a packet is like a partition
+constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;  // less loss causes no silence, more loss is like a partition
 constexpr std::int64_t kPartBytes = 512;             // bytes that a partial write writes
 constexpr std::size_t kMostPowerContexts = 4;        // events of one node after which power loss is tried
 constexpr std::size_t kMostRoles = 2;                // functions that may define a role, tried for one fault
