@@ -4,9 +4,10 @@ the same hour without the incident.
 
 Usage: long.py ROSE
 
-Composes all entries of test/eval/incidents that are so long (@long), also those that the corpora leave out for their
-size. Fails when the cause comes first in fewer than LEAST_FIRST of 100, or when more than MOST_LOUD of the logs without
-an incident have more than three candidates, or one that a message states. Of held-out systems it prints numbers only.
+Composes the logs of all files of test/eval/incidents with @long, also those that the corpora leave out for their size.
+Fails when the cause comes first in fewer than LEAST_FIRST of 100 logs, or when more than MOST_LOUD of the logs without
+an incident have more than three candidates, or a candidate that a message states. For held-out systems it prints only
+numbers.
 """
 import json
 import subprocess

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """kinds.py ROSE FOLDER...: checks that each case meets its expect.txt (test/eval/README.md has the format).
 
-The cases are small logs: one for each message that was misread once, one for each export format of collectors, and
+The cases are small logs: one for each message that rose once misread, one for each export format of collectors, and
 incidents in the form of public bug reports."""
 import json
 import subprocess

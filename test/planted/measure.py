@@ -864,10 +864,10 @@ def options_of(arguments):
                         help="diagnose from the incident's dump and logs together; kept in from_both.json, without "
                              "blind search and control")
     parser.add_argument("--noise", type=int, choices=sorted(STRENGTHS),
-                        help="in the midst of a day of production's noise, so strong (noise.py); kept in "
+                        help="diagnose within a day of production's noise of this strength (noise.py); kept in "
                              "noise-N.json, without blind search and control")
     parser.add_argument("--without", action="append", default=[], metavar="PART",
-                        help="leave a part of the search out, to see what it is worth (rose diagnose --without); "
+                        help="leave a part of the search out to measure its effect (rose diagnose --without); "
                              "figures are not kept")
     parser.add_argument("--record", action="store_true", help="keep dump, profile and schedule of solved cases in "
                                                               "their folders; with --logs the incident's logs")
@@ -879,7 +879,7 @@ def options_of(arguments):
     parser.add_argument("--blind-runs", type=int, help="runs of the blind search (default: as many as diagnose made)")
     parser.add_argument("--control-runs", type=int, default=CONTROL_RUNS, help=f"(default: {CONTROL_RUNS})")
     parser.add_argument("--limit", type=int, default=LIMITS["diagnose"],
-                        help="seconds one diagnosis may take (default: %(default)s)")
+                        help="seconds that one diagnosis may take (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of the blind search (default: 1)")
     parser.add_argument("--keep", type=Path, help="keep each case's dumps, logs and record of runs in this folder")
     options = parser.parse_args(arguments)

@@ -6,8 +6,8 @@ failures, process ends, pauses and silences. Reads and writes `rose dump show --
 
 Strength 1 adds ends of processes, pauses, silences, and several kinds of failures, some of which also occur in the test
 deployment. Strength 2 adds more of them, renames and renumbers the hosts, and removes the time at which the workload
-began. Strength 3 has a thousand kinds of failures, twelve hosts, more than the deployment has nodes, a window that
-begins late, and a second, unrelated incident.
+began. Strength 3 has a thousand kinds of failures, twelve hosts (which is more than the deployment has nodes), a window
+that begins late, and a second, unrelated incident.
 Only Python's standard library is needed. """
 import argparse
 import collections
@@ -261,9 +261,9 @@ def main():
     parser.add_argument("--strength", type=int, choices=sorted(STRENGTHS), required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--profile", required=True,
-                        help="what the nodes do: some of the noise fails calls that they really make")
+                        help="profile of the nodes: some of the noise is failures of calls that they really make")
     parser.add_argument("--service-port", type=int, default=7000,
-                        help="at which the nodes serve (default: %(default)s)")
+                        help="port at which the nodes serve (default: %(default)s)")
     options = parser.parse_args()
     with open(options.profile, encoding="utf-8") as file:
         profile = json.load(file)

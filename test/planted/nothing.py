@@ -75,7 +75,7 @@ def explain(rose, folder, name, node, call, sort, runs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="begin with this one")
+    parser.add_argument("--first", type=int, default=0, help="begin with this case")
     parser.add_argument("--runs", type=int, default=5)
     arguments = parser.parse_args()
     rose = str(Path(os.environ.get("ROSE", HERE / "../../build/release/rose")).resolve())

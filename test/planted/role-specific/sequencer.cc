@@ -178,7 +178,7 @@ class Node {
   Role role_ = Role::follower;
   std::string leader_;
   std::uint64_t term_ = 0, voted_term_ = 0;
-  std::uint64_t reserved_ = 0;  // numbers below this are assigned, which a majority knows
+  std::uint64_t reserved_ = 0;  // a majority knows that the numbers below this are assigned
   std::uint64_t taken_ = 0;     // the end of the leader's own block
   std::uint64_t next_ = 0;
   Clock::time_point deadline_, heard_;
