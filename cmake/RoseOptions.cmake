@@ -40,8 +40,9 @@ if(ROSE_SANITIZE)
   # -g1 is enough for the line numbers in sanitizer reports.
   target_compile_options(rose_options INTERFACE -g1 ${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND ROSE_SANITIZE MATCHES "address.*undefined")
-    # These checks precede each use of a pointer and take a quarter of the compile time. A null pointer ends the program
-    # without them, too; the preset fuzz, which uses clang, still checks for misaligned pointers.
+    # Checks for null and misaligned pointers precede each use of a pointer and take a quarter of the compile time. A
+    # null pointer ends the program without them, too; the preset fuzz, which uses clang, still checks for misaligned
+    # pointers.
     target_compile_options(rose_options INTERFACE -fno-sanitize=null,alignment)
   endif()
   target_link_options(rose_options INTERFACE -fsanitize=${ROSE_SANITIZE})
@@ -51,8 +52,8 @@ if(ROSE_SANITIZE)
     $<IF:$<BOOL:$<TARGET_PROPERTY:ROSE_TEST_CODE>>,$<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>,-w>)
 endif()
 
-# Optimiser passes that take a sixth of the compile time; without them the code has the same size. tree-dominator-opts
-# stays on, because without it g++ warns wrongly that variables "may be used uninitialized".
+# Turns off optimiser passes that take a sixth of the compile time; without them the code has the same size.
+# tree-dominator-opts stays on, because without it g++ warns wrongly that variables "may be used uninitialized".
 set(ROSE_QUICK_OPTIONS "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT ROSE_SANITIZE)
   foreach(pass tree-pta ipa-modref ipa-pure-const if-conversion if-conversion2 tree-slsr tree-sink tree-ch ssa-phiopt
@@ -132,7 +133,8 @@ function(rose_own_code target)
   rose_units(${target} ${ARGN})
 endfunction()
 
-# A fast linker for rose and its tests. librose-rr, which other programs use, is linked by the compiler's default one.
+# A fast linker for rose and its tests. librose-rr, which other programs use, is linked by the compiler's default
+# linker.
 include(CheckLinkerFlag)
 set(ROSE_LINK_OPTIONS "")
 set(linkers mold lld gold)

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Names that are local to a file must differ within a folder of src (and within an example).
 
-Release builds compile a folder's files as one (CMAKE_UNITY_BUILD): two anonymous namespaces become one there. Most
-clashes are errors, but two functions of one name are overloads, and calls may silently go to the wrong one.
+Release builds compile the files of a folder as one file (CMAKE_UNITY_BUILD), so their anonymous namespaces become one.
+Most clashes of names are errors, but two functions with the same name are overloads, and a call may silently go to the
+wrong function.
 
 Usage: check-local-names.py [FOLDER...]   (default: every library's folder under src, and the examples')
 """

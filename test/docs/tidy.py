@@ -233,7 +233,7 @@ def main():
         print(f"FAILED: only {checked} files were found: are they looked for in the right way?")
         return 1
     if "--update" in sys.argv[1:]:
-        lines = ["# What is left in code: rule, count, file. Written by tidy.py --update; counts only shrink."]
+        lines = ["# Violations left in code: rule, number, file. Written by tidy.py --update; the numbers only shrink."]
         lines += [f"{rule} {len(problems)} {name}" for (rule, name), problems in sorted(found.items())
                   if not DOCUMENT.search(name)]
         allowed_file.write_text("\n".join(lines) + "\n")

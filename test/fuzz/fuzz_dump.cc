@@ -1,4 +1,5 @@
-// Dumps: no bytes may crash the reader. What it accepts must be valid, survive both file forms, and be showable.
+// Dumps: no bytes may crash the reader. What the reader accepts must be valid, survive being written and read in both
+// file forms, and `dump show` must be able to print it.
 #include <cstdint>
 #include <cstdlib>
 #include <span>

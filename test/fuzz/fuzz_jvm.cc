@@ -1,5 +1,5 @@
-// Data from untrusted JVMs: the agent's state file, the code of a method, names. No input may crash the readers of
-// these.
+// Data from untrusted JVMs: the agent's state file, the code of a method, names. No input may crash the readers of such
+// data.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

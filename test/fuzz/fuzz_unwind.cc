@@ -1,6 +1,6 @@
-// A copied thread of an untrusted process, with a file of that process: no bytes may make the unwinder read outside
-// them, or run forever. The input consists of 17 registers, 4 maps (address and file of each), a stack of up to half of
-// the input, and the file.
+// A copied thread of an untrusted process, with a file of that process: no bytes may make the unwinder read outside the
+// copy and the file, or run forever. The input consists of 17 registers, 4 maps (address and file of each), a stack of
+// up to half of the input, and the file.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Loads every BPF program on a kernel as Debian ships it, in a virtual machine, because older kernels may refuse
-# programs that this machine's kernel accepts. The kernel is 5.10, 6.1 or 6.12, and changes every day. ROSE_TEST_KERNEL
-# selects one of them.
+# programs that this machine's kernel accepts. Each day, a different one of the kernels 5.10, 6.1 and 6.12 is used,
+# unless ROSE_TEST_KERNEL selects one.
 #
 #   loads.sh BUILD
 set -euo pipefail
