@@ -18,7 +18,7 @@ struct CodePlace {
   std::uint64_t offset = 0;  // bytes from the function's entry
   PlaceKind kind = PlaceKind::other;
   std::string name;   // "write@plt", "Log::append", "ret"
-  bool loop = false;  // it is in a loop, so one call of the function may reach it very often
+  bool loop = false;  // the place is in a loop, so one call of the function may reach it very often
 };
 
 class CodeMap {

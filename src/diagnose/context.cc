@@ -275,7 +275,8 @@ std::vector<ContextEvent> ContextIndex::before(int node, std::int64_t since, std
   // condition ("*/log.*" also matches what "*/a/log.*" does), because a run counts them as well.
   const auto on = [](std::uint32_t host, std::size_t what) { return std::uint64_t{host} << 32 | what; };
   std::unordered_map<std::uint64_t, std::uint64_t> of_shape, of_kind;
-  std::unordered_map<std::size_t, std::vector<std::size_t>> kinds_met;  // by shape
+  // by shape: the kinds whose conditions the shape meets
+  std::unordered_map<std::size_t, std::vector<std::size_t>> kinds_met;
   std::set<std::size_t> asked;
   for (auto it = begin; it != end; ++it) of_shape[on(it->host, it->shape)] += it->times;
   const auto left = [&](std::size_t kind, std::uint32_t host) -> std::uint64_t {

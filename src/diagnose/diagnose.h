@@ -77,7 +77,7 @@ struct Candidate {
   std::uint64_t count = 0;     // number of its events
   std::int64_t first_ts = 0;
   std::string why;                            // for people: the evidence for it
-  schedule::Fault fault;                      // as level 1 tries it
+  schedule::Fault fault;                      // the fault as level 1 injects it
   bool symptom = false;                       // explained by an earlier fault
   bool perhaps_symptom = false;               // the end of one of the node's processes may explain it
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
@@ -185,7 +185,7 @@ struct Tried {
   std::int64_t longest_hit_ns = 0;  // longest duration of the workload in runs that reproduced the bug; 0: unknown
 };
 
-// Another hypothesis that reproduces the failure as well as the reported one. Runs cannot decide which of the two
+// Another hypothesis that also reproduces the failure. Runs cannot decide whether it or the reported hypothesis
 // happened in production.
 struct Rival {
   std::string id;  // the id of its candidate, or the ids of several joined by '+'; the argument of --rule-out

@@ -74,7 +74,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   for (Extracted* extracted :
        std::initializer_list<Extracted*>{&network.extracted, &calls, &exceptions, &clocks, &limits, &unexplained})
     kinds.push_back(std::move(extracted->candidates));
-  std::optional<std::int64_t> written;  // not for logs: unlike a dump, a log does not end because of the failure
+  std::optional<std::int64_t> written;  // not set for logs: unlike a dump, a log does not end because of the failure
   if (inputs.recorded()) written = plan.end_ts;
   plan.candidates = weighed(in_order(std::move(kinds), inputs.without), written, inputs.without);
   plan.observables = observables(inputs, plan.candidates);

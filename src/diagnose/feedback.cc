@@ -48,8 +48,8 @@ MissingMessages messages_missing(const std::vector<Observable>& of_logs, const D
     of_node[observable->node] |= back;
   }
   const std::size_t back = missing.of - missing.words.size();
-  // True if a node whose calls the schedule makes fail logged messages in production, but none of them in these runs.
-  // This outweighs the messages of other nodes, which are the same after many kinds of failures.
+  // True if the schedule makes calls of a node fail, and this node logged messages in production, but none of these
+  // messages in the runs. This outweighs the messages of other nodes, which are the same after many kinds of failures.
   const bool silent =
       std::any_of(tried.schedule.faults.begin(), tried.schedule.faults.end(), [&](const schedule::Fault& fault) {
         const auto own = of_node.find(fault.node);

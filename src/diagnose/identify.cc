@@ -17,8 +17,8 @@ using schedule::FaultKind;
 
 bool is_call_candidate(const Candidate& c) { return c.kind == FaultKind::syscall || c.kind == FaultKind::exception; }
 
-// Failed calls and exceptions are identified without their time, because one candidate covers all of them; other faults
-// also by their time.
+// Failed calls and exceptions are identified without their time, because one candidate covers all of them. The ids of
+// other faults also depend on their time.
 std::string id_of(const Candidate& c) {
   std::string name = fmt::format("{}-{}", schedule::kind_name(c.kind), c.node);
   if (!c.syscall.empty()) name += fmt::format("-{}-{}", c.syscall, c.error.empty() ? "short" : c.error);

@@ -6,8 +6,8 @@
 
 namespace rose::diagnose {
 
-// Sets `id` and `nodes` of the plan's candidates. An id depends only on the fault, not on other candidates, so it is
-// the same in every diagnosis of that evidence and a user can pass it to --rule-out.
+// Sets `id` and `nodes` of the plan's candidates. An id depends only on the fault, not on other candidates, so the id
+// is the same in every diagnosis of this evidence, and a user can pass it to --rule-out.
 void identify(Plan& plan, const config::Config& config);
 
 }  // namespace rose::diagnose

@@ -17,7 +17,7 @@ struct Lead {
   int schedules = 0;                         // number of schedules tried until it reproduced the bug
   std::size_t tried = 0;                     // index into Diagnosis::tried
   schedule::Tally tally;                     // outcomes of the runs that screened or tested it
-  schedule::Series series;                   // the same runs one by one
+  schedule::Series series;                   // the outcomes of the same runs, one by one
   int number = 0;                            // ordinal among the screened schedules; 0: not screened
   std::pair<double, double> interval{0, 1};  // confidence interval of its rate, set by the test
   int first_run = 0;                         // number of the run that first reproduced the bug

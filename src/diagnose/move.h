@@ -127,7 +127,7 @@ struct Offspring {
 [[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
 // The most likely ones of these trials on other replicas.
 [[nodiscard]] std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& trials);
-// Level 1: many unlikely failed calls in one run. If it reproduces the bug, bisection finds the one that matters.
+// Level 1: many unlikely failed calls in one run. If it reproduces the bug, bisection finds the call that matters.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: the nth matching call, searched by ranges and by single calls.
 [[nodiscard]] Moves nth_moves(const World& world);
@@ -140,7 +140,7 @@ struct Offspring {
 // memory, and waits for disks. `lead`: a schedule that reproduced the bug too rarely; its faults are then replaced by
 // the limits that explain them, and no other limits are tried.
 [[nodiscard]] std::vector<Trial> limit_trials(const World& world, const schedule::Schedule* lead = nullptr);
-// Level 2: faults that wait for their context, the events that preceded them; followed by level 3 (place_move()).
+// Level 2: faults that wait for their context, that is, the events that preceded them. Level 3 (place_move()) follows.
 // `lead`: a schedule that reproduced the bug too rarely; then only its faults are refined.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
 // Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged one.

@@ -56,7 +56,7 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
     }
     const Lab::Entry entry = lab_.enter(idea->schedule, end.lead.level, fmt::format("simpler: {}", idea->what));
     if (!entry.fresh && d_.tried[entry.index].tally.reproduced == 0) {
-      simplifier.learn(false);  // it was tried before and missed
+      simplifier.learn(false);  // this form was tried before and missed
       continue;
     }
     Lead simpler = end.lead.as(idea->schedule, entry.index);
@@ -128,7 +128,7 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
 }
 
 // Tries other possible causes: the uncertain faults of the found schedule without its certain ones, and candidates that
-// are about as likely as the found ones and were not tried. If they reproduce the bug as well, runs cannot decide which
+// are about as likely as the found ones and were not tried. If they also reproduce the bug, runs cannot decide which
 // hypothesis is true, and the result says so.
 Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
   if (!world_.uses("rivals")) return {};

@@ -37,8 +37,8 @@ class Refinement {
 
   // Sets `end`, which is `found` at first, to the schedule that is reported.
   [[nodiscard]] Result<void> refine(Found& end, const Lead& found);
-  // If no fault of `found` is certain, tries certain candidates alone that were not tried yet. If one reproduces the
-  // bug as well, it replaces `found`, which becomes its rival.
+  // If no fault of `found` is certain, tries certain candidates alone that were not tried yet. If one of them also
+  // reproduces the bug, it replaces `found`, which becomes its rival.
   [[nodiscard]] Result<void> prefer_certain(Lead& found);
 
  private:
@@ -47,7 +47,7 @@ class Refinement {
   [[nodiscard]] Result<bool> as_good(Lead& simpler, const schedule::Tally& found, bool drops_faults, int until,
                                      const Simplifier& simplifier);
   [[nodiscard]] Result<void> try_rivals(const Lead& end, const Lead& found);
-  // Makes a few runs of another hypothesis to see whether it reproduces the bug as reliably.
+  // Makes a few runs of another hypothesis to see whether it reproduces the bug as reliably as the found schedule.
   [[nodiscard]] Result<void> try_rival(const Schedule& schedule, int level, std::string why, int until);
   [[nodiscard]] Result<void> decide(Found& end, const Lead& found);
   [[nodiscard]] Result<void> measure(Found& end, const Lead& found);

@@ -286,7 +286,7 @@ class Search {
     return {};
   }
 
-  // Creates all moves; `world` must outlive them. Sets the schedules of its plan to the plain trials.
+  // Creates all moves; `world` must outlive them. Sets the schedules of the world's plan to the plain trials.
   Moves moves_of(World& world) const {
     Moves moves;
     std::vector<Trial> plain = plain_trials(world);
@@ -486,9 +486,9 @@ class Search {
     Move* move = nullptr;
     Trial what;
   };
-  // The best pair of faults to try before `deep`, a trial of level 2 or 3 for one of them. Both faults missed alone,
-  // and in the dump they occurred within the duration of one run. A failure that needs both cannot be reproduced by any
-  // of the many trials of level 2 and 3 for one of them, and the pair takes only one run.
+  // The best pair of faults to try before `deep`, which is a trial of level 2 or 3 for one of the two faults. Both
+  // faults missed alone, and in the dump they occurred within the duration of one run. A failure that needs both cannot
+  // be reproduced by any of the many trials of level 2 and 3 for one of them, and the pair takes only one run.
   std::optional<Pair> pair_before(const Trial& deep, const std::set<const Move*>& in_window) const {
     if (deep.level < 2 || purpose_ != Purpose::reach || !world_.uses("pairs-first")) return std::nullopt;
     const Hypothesis of_deep = hypothesis_of(world_.plan, deep.schedule);

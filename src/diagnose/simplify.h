@@ -55,8 +55,8 @@ class Simplifier {
   };
   using Batch = std::vector<Step>;  // changes that are proposed together, and bisected if they are refuted
 
-  void plan_drops(const std::set<std::string>& fired);  // removals of faults
-  void plan_details();                                  // other changes
+  void plan_drops(const std::set<std::string>& fired);  // plans the removal of faults
+  void plan_details();                                  // plans all other changes
   void leave_margins();
   // Applies the batch to the current schedule and removes steps from it that change nothing. `words`: the text of each
   // step.

@@ -46,7 +46,7 @@ class Stops {
   void take_known(std::size_t from, std::size_t to);
 
   std::vector<Stop> known_;                 // calls that followed the context in the control run
-  std::vector<schedule::CallMatch> kinds_;  // those on files of the context come first
+  std::vector<schedule::CallMatch> kinds_;  // kinds of calls on files of the context come first
   std::size_t own_ = 0;                     // number of kinds on files of the context
   bool at_call_ = false;                    // the context ends with a call; level 2 has tried a stop right after it
   std::deque<Stop> stops_;

@@ -19,12 +19,12 @@ inline double point_share(std::size_t point) {
 }
 
 // --- repeated runs of schedules that missed, because a miss may be chance
-inline constexpr int kMostRepeats = 40;    // such runs in one search
+inline constexpr int kMostRepeats = 40;    // repeated runs in one search
 inline constexpr int kMostRunsOfMiss = 3;  // runs of one schedule, including the first
 
 // --- groups
-// Calls that are made to fail once in the same run. Bisection then finds the one that matters in four runs (log2 of
-// 16).
+// Calls of a group, each of which is made to fail once in the same run. Bisection then finds the call that matters in
+// four runs (log2 of 16).
 inline constexpr std::size_t kMostGroup = 16;
 // Process and network faults of earlier incidents in one run.
 inline constexpr std::size_t kMostOldGroup = 8;
@@ -59,7 +59,7 @@ inline constexpr int kMostOthers = 12;
 inline constexpr int kMostSimilar = 24;
 
 // --- more reliable schedules than the accepted one
-// Runs to find a more reliable one; if they find none, the accepted schedule is good enough.
+// Runs to find a more reliable schedule; if they find none, the accepted schedule is good enough.
 inline constexpr int kMostReliability = 24;
 // The final test may be the first to show misses, when minimisation has used up the runs. Then up to this many runs are
 // allowed beyond kMostAfterFirst, because a schedule that misses costs its user more runs than these.

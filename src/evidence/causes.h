@@ -25,7 +25,7 @@ struct Cause {
   std::int64_t lead_ended_ns =
       0;                      // of ends: the time until which the leading process could use its disk; 0: it was killed
   double plainness = 1;       // how clearly the evidence states it
-  bool main_unknown = false;  // of an end: it is unknown which process is the node's main one
+  bool main_unknown = false;  // of an end: it is unknown which process is the node's main process
 
   // True if it affects the connection between these nodes; negative numbers are unknown nodes.
   [[nodiscard]] bool concerns(int a, int b) const {

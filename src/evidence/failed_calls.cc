@@ -151,7 +151,7 @@ class Reader {
   // The time from the signal that ended a process to its end.
   struct Ending {
     std::int64_t from = 0, to = 0;
-    bool orderly = false;  // it handled the signal and exited itself
+    bool orderly = false;  // the process handled the signal and exited itself
   };
   using Endings = std::map<std::pair<int, std::int32_t>, std::vector<Ending>>;
 
@@ -341,7 +341,8 @@ class Reader {
       successes_;  // timestamps and numbers of successful calls of that kind
   // by node and path pattern: the time at which such a file was first created
   std::unordered_map<std::uint64_t, std::int64_t> created_;
-  std::unordered_map<int, bool> connection_;  // by error, call and whether it has a peer: is it a connection error?
+  // by error, call, and whether the call has a peer: true for a connection error
+  std::unordered_map<int, bool> connection_;
   std::vector<std::string> call_names_;
   std::array<std::uint64_t, kLeftOut.size()> left_out_{};
   std::map<std::string, std::uint64_t> unmatched_hosts_;

@@ -30,14 +30,14 @@ struct FailedCall {
   std::string pattern;  // pattern of its path
   Peer peer;
   const Cause* cause = nullptr;    // the event that explains it; nullptr: none
-  const Source* source = nullptr;  // of its first event
+  const Source* source = nullptr;  // the source of its first event
   const Observation* first = nullptr;
   std::uint64_t count = 0;
   std::int64_t first_ts = 0;
   std::int64_t last_ts = 0;
   bool without_name = true;         // the paths of all its events are unlinked or truncated
   bool searched = true;             // all its events are steps of a search along a path (search_steps())
-  std::vector<std::int64_t> times;  // of its first events, up to a limit
+  std::vector<std::int64_t> times;  // the timestamps of its first events, up to a limit
   bool foreign = false;             // made by processes whose program the test deployment does not run
   bool recovered = false;           // the same call succeeded later
   bool on_new_file = false;         // its file was created after the workload began

@@ -58,8 +58,8 @@ class NodeMap {
   [[nodiscard]] const std::string& unmatched() const { return unmatched_; }
 
  private:
-  struct Names {               // of one source
-    std::string default_name;  // of events without a node
+  struct Names {               // the names in one source
+    std::string default_name;  // the name for events without a node
     int default_node = kNone;
     std::vector<int> by_string;  // StringId -> node
   };

@@ -27,8 +27,8 @@ struct PathSearch {
   std::string_view name;
   std::int64_t last_ns = 0;
   std::vector<std::size_t> steps;     // indexes of its events
-  std::set<trace::StringId> folders;  // one path for each folder
-  bool system = false;                // it includes a system folder
+  std::set<trace::StringId> folders;  // the paths that were looked up, one for each folder
+  bool system = false;                // the search includes a system folder
 };
 
 void end_search(PathSearch& search, std::vector<bool>& out) {
@@ -43,7 +43,7 @@ std::string_view name_in(std::string_view path) { return path.substr(path.rfind(
 
 std::vector<bool> search_steps(const Source& source) {
   std::vector<bool> out(source.observations.size());
-  std::unordered_map<std::uint64_t, PathSearch> searches;  // by node and thread
+  std::unordered_map<std::uint64_t, PathSearch> searches;  // by node and thread: the search that the thread is making
   for (std::size_t i = 0; i < source.observations.size(); ++i) {
     const trace::Event& event = source.observations[i];
     if (!may_be_step(event)) continue;

@@ -15,7 +15,7 @@
 namespace rose::evidence {
 namespace {
 
-constexpr std::size_t kMostBehaviours = 4096;  // of one host; further ones are ignored
+constexpr std::size_t kMostBehaviours = 4096;  // the most behaviours of one host; further behaviours are ignored
 constexpr int kFirstClientPort = 32768;
 
 // Only the last component of the path is compared, because folders differ between deployments.
@@ -160,7 +160,7 @@ Connections connections_among(const Evidence& inputs) {
 
 struct Host {
   std::vector<std::uint32_t> behaviours;
-  std::vector<bool> has;  // by behaviour
+  std::vector<bool> has;  // by behaviour: whether the host shows it
   std::uint64_t failures = 0;
   std::int64_t fault_ts =
       0;  // its last process or network fault; hosts of the last incident are matched first, to different nodes

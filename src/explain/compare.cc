@@ -110,7 +110,7 @@ struct Condensed {
   // holds for all steps after the cut.
   std::optional<Firsts> later;
   Firsts ahead;  // of failing runs: steps shortly before the cut, which correct runs may have after their cut
-  std::unordered_set<std::uint32_t> before;  // of correct runs
+  std::unordered_set<std::uint32_t> before;  // of correct runs: the kinds of steps before the cut
 };
 
 struct Groups {

@@ -38,8 +38,8 @@ struct Difference {
   double noise = 0;     // 0: all equal runs agree; 1: half of them have the step
   std::size_t odd = 0;  // number of failing and correct runs that are exceptions on their side
   // A permutation test labels some runs as failing, as many as have failed, in all possible ways. This is the share of
-  // the ways in which some step separates the two sides as well as this step does. Not set for successions, values and
-  // messages between nodes.
+  // the ways in which some step separates the two sides at least as clearly as this step does. Not set for successions,
+  // values and messages between nodes.
   std::optional<double> by_chance;
   // Either all failing runs have the step and no correct run does, or the reverse, and a shorter fault that reproduces
   // the bug does not change this.

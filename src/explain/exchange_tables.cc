@@ -40,7 +40,8 @@ void add(ExchangeCount& count, const OfRun& run, bool first) {
   count.untaken = std::max(count.untaken, run.untaken);
 }
 
-// True if all values of one side lie on one side of all values of the other, and the gap exceeds the spread of either.
+// True if all values of one count are at most half of all values of the other, and the gap between them is at least
+// kLeastApart and exceeds the spread of either.
 bool apart(const ExchangeCount& a, const ExchangeCount& b) {
   const ExchangeCount &low = a.most < b.least ? a : b, &high = a.most < b.least ? b : a;
   if (low.most >= high.least) return false;
@@ -103,7 +104,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
       continue;
     const std::array<ExchangeCount*, 3> counts{&table.failing, &table.sound, &table.near};
     for (std::size_t group = 0; group < counts.size(); ++group) {
-      groups[group].resize(amount[group]);  // in the other runs, this pair exchanged nothing
+      groups[group].resize(amount[group]);  // an entry for each run in which this pair exchanged nothing
       for (std::size_t i = 0; i < groups[group].size(); ++i) add(*counts[group], groups[group][i], i == 0);
     }
     const bool differs = apart(table.failing, table.sound);

@@ -148,7 +148,7 @@ struct Explanation {
   // the functions that the run whose story is reported enters between the fault and the symptom, in this order: the
   // earliest, the latest, the second earliest, and so on
   std::vector<std::string> path;
-  std::vector<Round> rounds;                 // of --deepen
+  std::vector<Round> rounds;                 // the rounds of --deepen
   std::vector<RecordedDivergence> recorded;  // where recordings of failing and correct runs diverge, earliest first
   std::vector<ValueTable> values;            // answers to the queries, in the order of the queries
   std::vector<ExchangeTable> exchanges;      // between nodes; those that differ first

@@ -30,7 +30,8 @@ void from_use(const Input& input, Evidences& out) {
   };
   std::vector<Use> uses;
   std::map<std::string, std::size_t> numbers;
-  std::vector<std::size_t> use_of(input.kinds.size(), 0);  // by kind, for functions
+  // by kind of step, for entries of functions: index into `uses`
+  std::vector<std::size_t> use_of(input.kinds.size(), 0);
   for (std::uint32_t id = 0; id < input.kinds.size(); ++id) {
     if (input.kinds[id].what != StepKind::function) continue;
     const auto [at, fresh] = numbers.emplace(key_of(input.kinds[id].function), uses.size());

@@ -1,5 +1,5 @@
-// The evidence for and against each function as the one that mishandled the fault. The features are named numbers. They
-// are computed from the runs, weighted by the model, and exported with each suspect. Pure.
+// For each function, the evidence for and against the hypothesis that it mishandled the fault. The features are named
+// numbers. They are computed from the runs, weighted by the model, and exported with each suspect. Pure.
 #pragma once
 
 #include <array>

@@ -37,8 +37,8 @@ std::string entered_next(const Run& run, const Kinds& kinds, std::int32_t tid, s
   return {};
 }
 
-// True if goroutines made the call: a thread runs one after the other, so what the thread does next may be done by
-// another goroutine, even by one with the same functions.
+// True if a goroutine made the call. A thread runs several goroutines, one after the other, so the thread's next action
+// may be that of another goroutine, even of one with the same functions.
 bool of_goroutine(const schedule::Stack& stack) {
   return std::any_of(stack.frames.begin(), stack.frames.end(),
                      [](const schedule::Frame& frame) { return frame.file.ends_with(".go"); });
@@ -59,7 +59,8 @@ std::string entered_newly(const Run& run, const Kinds& kinds, std::int32_t pid, 
 
 std::vector<Aftermath> aftermaths_of(const Input& input) {
   const std::set<std::string> usual = usual_functions(input, true);
-  std::map<std::pair<std::string, std::string>, std::pair<Aftermath, std::size_t>> seen;  // by fault and function
+  // by fault and function: the aftermath, and the number of runs in which it occurred
+  std::map<std::pair<std::string, std::string>, std::pair<Aftermath, std::size_t>> seen;
   std::size_t failing = 0;
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;

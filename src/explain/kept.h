@@ -19,15 +19,15 @@
 namespace rose::explain {
 
 inline constexpr std::uint32_t kKeptVersion = 5;            // 1 to 4 are read, too
-inline constexpr const char* kKeptFile = "explained.runs";  // in the folder of the report
+inline constexpr const char* kKeptFile = "explained.runs";  // the file's name in the folder of the report
 
 struct Kept {
-  std::string name, schedule_path, config_path;  // of the deployment; paths as given by the user
+  std::string name, schedule_path, config_path;  // the name of the deployment, and the paths as the user gave them
   int runs = 0;                                  // number of runs that were made
   int reproduced = 0, missed = 0, inconclusive = 0;
   double seconds = 0;
-  // True if there were failing and correct runs; `input` then contains them. Otherwise the report only says that there
-  // were none.
+  // True if there were failing and correct runs; `input` then contains them. Otherwise the report only says that such
+  // runs are missing.
   bool comparable = false;
   Verdict verdict = Verdict::inconclusive;
   std::string reason;
@@ -39,8 +39,8 @@ struct Kept {
   std::vector<std::string> own_questions;  // queries of the user
   std::vector<Round> rounds;
   std::string deepen_ended;
-  // Calls taken from the runs. calls: of suspects that only failing runs enter; lost_calls: of those that only correct
-  // runs enter; outer_calls: of the functions in `outer`.
+  // Calls taken from the runs. `calls`: calls of suspects that only failing runs enter. `lost_calls`: calls of suspects
+  // that only correct runs enter. `outer_calls`: calls of the functions in `outer`.
   std::vector<Call> calls, outer_calls, lost_calls;
   std::vector<std::string> outer;
   std::vector<std::string> caller_limits;

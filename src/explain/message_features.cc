@@ -21,7 +21,7 @@ constexpr std::size_t kMostEntered = 4;
 constexpr double kEnteredBefore = 0.75, kByChance = 0.3;
 constexpr double kLeastReceived = 0.5;  // after a message, functions count until their share is below this
 
-// True if the fault asks a process to end by a signal that it may catch.
+// True if the fault asks a process to end by a signal that the process may catch.
 bool asks_to_end(const schedule::Fault* planned) {
   return planned != nullptr && planned->kind == schedule::FaultKind::crash && planned->signal != SIGKILL;
 }

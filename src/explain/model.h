@@ -20,7 +20,7 @@ struct Suspect;
 // The contributions of the features to the score, the largest in either direction first. Features that contribute
 // nothing are left out.
 struct Contribution {
-  std::string_view name;  // of the feature
+  std::string_view name;  // the feature's name
   double value = 0;       // weight times value
 };
 [[nodiscard]] std::vector<Contribution> contributions(const Features& features);

@@ -12,7 +12,7 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kFewestRuns = 4;   // least number of runs of each side; with fewer, any order may be chance
-constexpr std::size_t kMostOfNode = 40;  // only the earliest steps of a node are examined, at most this many
+constexpr std::size_t kMostOfNode = 40;  // at most this many steps of a node are examined, the earliest ones
 // least gap in ns; not smaller, because times of log lines are exact only to some milliseconds
 constexpr std::int64_t kLeastGap = 20'000'000;
 // Upper estimate of the share of those pairs of steps that pass the checks of swapped() although their order varies by

@@ -1,7 +1,7 @@
-// A permutation test: how often chance alone separates failing from correct runs as well as a difference does. The
-// labels of the runs are exchanged in all ways. For each way, the step that separates the two sides best counts, so
-// that the result holds for the best of many steps (the maximum statistic of Westfall and Young, "Resampling-Based
-// Multiple Testing", 1993). Pure.
+// A permutation test. It computes how often chance alone separates failing from correct runs at least as clearly as a
+// given difference does. The labels of the runs are exchanged in all ways. In each way, only the step that separates
+// the two sides best counts, so that the result holds for the best of many steps (the maximum statistic of Westfall and
+// Young, "Resampling-Based Multiple Testing", 1993). Pure.
 #pragma once
 
 #include <cstddef>

@@ -335,7 +335,8 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
 }
 
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds) {
-  std::map<std::pair<std::string, std::string>, std::set<std::uint32_t>> sound;  // by node and lookup
+  // by node and lookup: the kinds that occur in correct runs
+  std::map<std::pair<std::string, std::string>, std::set<std::uint32_t>> sound;
   for (const Run& run : runs) {
     if (run.group != Group::sound) continue;
     for (const Step& step : run.steps)
@@ -369,7 +370,8 @@ void Merged::apply(std::vector<Run>& runs) const {
 }
 
 Merged merge_nodes(const std::vector<Run>& runs, Kinds& kinds, const schedule::Schedule& schedule, bool always) {
-  std::map<std::string, std::set<std::string>> nodes;  // by fault, or by the group that it is an alternative of
+  // by fault, or by the group to which the fault belongs: the nodes that it hit
+  std::map<std::string, std::set<std::string>> nodes;
   const auto name_of = [&](const std::string& id) {
     const schedule::Fault* fault = schedule.find(id);
     return fault != nullptr && !fault->group.empty() ? "group " + fault->group : id;

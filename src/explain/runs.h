@@ -1,4 +1,4 @@
-// Runs in the form in which they are compared. Each is a list of steps (a function entered, a call that failed, a
+// Runs in the form in which they are compared. A run is a list of steps (a function entered, a call that failed, a
 // message logged), and each step has one kind. A kind is the same in all runs, because numbers and names that vary are
 // replaced in it. Pure.
 #pragma once
@@ -38,7 +38,7 @@ struct LogLine {
   logs::Level level = logs::Level::none;
   std::string text;
   std::string place;                         // "n1/stderr.log:17"
-  std::vector<schedule::Frame> frames = {};  // of the stack trace in it, innermost first
+  std::vector<schedule::Frame> frames = {};  // the frames of the stack trace in the message, innermost first
 };
 
 // `message` comes from a log; `sent` and `taken` are messages between nodes. `thrown`: an exception leaves a Java
@@ -58,7 +58,7 @@ struct Kind {
   std::uint32_t message = 0;   // message: its template
   std::uint32_t question = 0;  // value: the number of its query
   std::string callee = {};     // value of a query about calls: the function that is called
-  // failed_call, if a file was not found: the call, and the suffix of such files (".class"); otherwise ""
+  // failed_call, if a file was not found: the call, and the suffix of the file's name (".class"); otherwise ""
   std::string lookup = {};
   bool out_of_memory = false;  // process: the kernel ended the process for lack of memory
   bool unsure = false;         // some occurrences of this kind are unknown, so its presence or absence is no evidence

@@ -32,8 +32,8 @@ bool on_files(Operation operation) {
 
 }  // namespace
 
-// True if the message reports the start of a program. Such words do not count in the value of a field, because it may
-// describe something else: "status = started". "version" counts only if a version number follows.
+// True if the message reports the start of a program. Such words do not count in the value of a field, because the
+// value may describe something else: "status = started". "version" counts only if a version number follows.
 bool MessageReader::reports_start() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::starting) return false;

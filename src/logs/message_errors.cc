@@ -83,9 +83,9 @@ Found MessageReader::error_before_failure() const {
   return {};
 }
 
-// The last operation that is named before the error. If there is none, the first one after it. Operations in the words
-// of the error do not count ("too many open files"), except those that create processes, which no other error names:
-// "unable to create native thread".
+// The last operation that is named before the error. If there is none, the first operation after the error. Operations
+// in the words of the error do not count ("too many open files"), except those that create processes, which no other
+// error names: "unable to create native thread".
 Operation MessageReader::find_operation(std::size_t from, const Found& error) const {
   const Statement* best = nullptr;
   bool before = false, within = false;

@@ -10,7 +10,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLongestJavaName = 512;  // the same limit as in schedules
+constexpr std::size_t kLongestJavaName = 512;  // as in schedules
 constexpr std::size_t kMostSent = 4;           // exceptions in one trace that peers sent
 constexpr std::size_t kMostHeaderLines = 30;   // lines of the message of one exception
 

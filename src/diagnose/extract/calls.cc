@@ -70,8 +70,8 @@ class AfterRestarts {
   std::optional<profile::BenignIndex> known_;
 };
 
-// The groups that are not benign: the profile does not contain them, or contains them far more rarely, and no restart
-// explains them.
+// The groups that are not benign. Such a group is not in the profile, or is far rarer there, and in either case no
+// restart explains it.
 std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::vector<FailedCall>& groups,
                              Discards& discards) {
   const Times& times = facts.times;

@@ -11,7 +11,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostExceptions = 40;    // of all nodes; the most clearly reported ones
+// the most exceptions of all nodes; the most clearly reported ones are kept
+constexpr std::size_t kMostExceptions = 40;
 constexpr std::uint64_t kMostVisits = 10'000;  // a higher ordinal is not used: a time is then as good a condition
 constexpr std::size_t kLongestMessage = 300;   // message of an exception in a schedule, in bytes
 

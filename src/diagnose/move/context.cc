@@ -1,6 +1,6 @@
-// Level 2: faults that wait for their context. Algorithm 1 of the paper over the events of the node before the fault:
-// the fault waits for the last event, then also for the one before it, and so on. If another node has the event in the
-// test deployment, the fault is armed on all nodes, and the first node that meets the context receives it
+// Level 2: faults that wait for their context. This is algorithm 1 of the paper, applied to the node's events before
+// the fault: the fault waits for the last event, then also for the one before it, and so on. If another node has the
+// event in the test deployment, the fault is armed on all nodes, and the first node that meets the context receives it
 // (amplification); partitions are not amplified. Contexts that the survey rules out are not tried: events that no node
 // has, and contexts whose fault would fire at a moment that was tried already.
 #include <algorithm>
@@ -23,11 +23,11 @@ constexpr std::size_t kMostFaults = 8;    // process and network faults whose co
 // here.
 constexpr std::uint64_t kMostOccurrence = 50;
 constexpr std::int64_t kTraceSlack = 2'000'000;  // ns, tolerance between the clocks of the injector and of the tracer
-constexpr std::uint64_t kLater = 2;              // further occurrences that are tried if the window began late
-constexpr int kMostLookedAt = 20'000;            // events of a run's trace that order_kept() examines
-constexpr std::size_t kMostOpenEvents = 4000;    // events considered in a time span that logs leave open
-constexpr std::size_t kMostOpenKinds = 24;       // kinds of events in that time span that are tried
-constexpr std::size_t kMostOpenTimes = 4;        // occurrences of each kind that are tried
+constexpr std::uint64_t kLater = 2;    // at most this many further occurrences are tried if the window began late
+constexpr int kMostLookedAt = 20'000;  // events of a run's trace that order_kept() examines
+constexpr std::size_t kMostOpenEvents = 4000;  // events considered in a time span that logs leave open
+constexpr std::size_t kMostOpenKinds = 24;     // kinds of events in that time span that are tried
+constexpr std::size_t kMostOpenTimes = 4;      // occurrences of each kind that are tried
 // moments in that time span for which the survey asks place questions in advance
 constexpr std::size_t kMostOpenAhead = 6;
 constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault that are tried

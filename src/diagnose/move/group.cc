@@ -1,5 +1,5 @@
-// Level 1: many failed calls, each of them unlikely to be the cause, in one run. If it reproduces the bug, bisection
-// finds the one that matters.
+// Level 1: many failed calls, each of them unlikely to be the cause, in one run. If the run reproduces the bug,
+// bisection finds the call that matters.
 #include <algorithm>
 #include <map>
 #include <set>

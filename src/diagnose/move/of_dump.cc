@@ -204,7 +204,8 @@ class Builder {
     return of;
   }
 
-  // Proposes the faults of one incident: all of them, with other durations, spacings and shapes, and parts of them.
+  // Proposes the faults of one incident: all of them together, also with other durations, spacings and shapes, and
+  // parts of them.
   void incident(const List& whole, std::size_t incidents) {
     const Interpretations interpretations = interpretations_of(whole);
     const List list = last_of(interpretations.likelier);

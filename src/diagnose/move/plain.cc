@@ -14,7 +14,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kEarlierTrials = 2;  // further trials of one fault, each at half the previous time
+constexpr int kEarlierTrials = 2;  // at most this many further trials of one fault, each at half the previous time
 
 // A key of the fault and all faults and conditions that it waits for. If one of several faults with equal keys cannot
 // fire, none of them can.
@@ -126,7 +126,7 @@ class PlainMove final : public Move {
     });
   }
 
-  // A run with many faults was inconclusive: proposes each half of them.
+  // A run with many faults was inconclusive: proposes each half of the faults.
   void halve(const Trial& tried) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     if (!tried.many || faults.size() <= kFewTogether) return;

@@ -15,7 +15,7 @@ constexpr std::size_t kMostOnReplicas = 64;  // trials that get variants, the mo
 
 using Names = std::vector<std::string>;
 
-// Replaces a name in the list by the one `by` places later, cyclically.
+// Replaces a name in the list by the name that is `by` places later, cyclically.
 void rotate(const Names& replicas, std::size_t by, std::string& name) {
   if (const auto at = std::find(replicas.begin(), replicas.end(), name); at != replicas.end())
     name = replicas[(static_cast<std::size_t>(at - replicas.begin()) + by) % replicas.size()];

@@ -99,7 +99,7 @@ void Guesses::add_calls_before(std::size_t n, const logs::Observed* anchor) {
   for (const Site& site : nearest) add_failed_call(site.event, name, site.ts, {site.messages, site.calls}, before);
 
   // Guess that the process was killed, unless the node reports a problem of its own. The end of a process explains why
-  // other nodes miss it, but not such messages of its own.
+  // other nodes miss the node, but not a problem that the node itself reports.
   if (std::any_of(evidence_.hints.begin(), evidence_.hints.end(), [&](const Hint& hint) {
         return hint.weight >= kLeastHint && hint.kind != Hint::Kind::silence && hint.kind != Hint::Kind::thrown &&
                case_.node_of(hint.node) == name;

@@ -17,7 +17,7 @@
 
 namespace rose::evidence {
 
-// assumed time from a message in which a program reports its own end to that end, in ns
+// assumed time, in ns, between a message in which a program reports its own end, and that end
 inline constexpr std::int64_t kMessageToEnd = 1'000'000;
 
 class HintReader {

@@ -1,5 +1,5 @@
-// Where an exception that a log reports can be thrown in the test deployment: places in the node's own methods from
-// which the callers see the same exception as in production. Pure.
+// Finds the places at which a run of the test deployment can throw an exception that a log reports. They are in the
+// node's own methods, so that the callers of these methods see the same exception as in production. Pure.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ constexpr std::size_t kTail = 6;  // at most this many messages before an end ma
 constexpr std::int64_t kStopInterval = 5 * kSecond;
 constexpr std::size_t kMostOfStop = 1'000;
 // A log with at least kLeastForThroughout messages is divided into kParts of equal size. A message that occurs in the
-// first part, and in at least kMostParts of them, occurs "throughout the log".
+// first part, and in at least kMostParts parts, occurs "throughout the log".
 constexpr std::size_t kLeastForThroughout = 20, kParts = 8, kMostParts = 6;
 
 std::int64_t last_of(const Logs& logs) {

@@ -1,5 +1,5 @@
 // The state that the finders of hints share: the logs, the hints found so far, and common weights. The finders run one
-// after the other. A later one may change the weights of earlier hints.
+// after the other. A later finder may change the weights of earlier hints.
 #pragma once
 
 #include <algorithm>

@@ -102,8 +102,8 @@ class Groups {
 
 // Assumption: an outage leaves several messages at about the same time. Hours of logs also contain single errors from
 // which the programs recover. Goal: such an error does not rank before the outage. Derivation: if one group of hints
-// comes from kCluster different messages or more, a group with a third of them or less is half as likely to be the
-// cause. It remains a candidate, because a cause may be long before its effects.
+// comes from kCluster different messages or more, a group with at most a third as many messages is half as likely to be
+// the cause. It remains a candidate, because a cause may be long before its effects.
 void weigh_isolated(std::vector<Hint>& hints, const Logs& failure) {
   constexpr std::size_t kCluster = 3, kLongLogs = 500;
   constexpr double kIsolated = 0.5;

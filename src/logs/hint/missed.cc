@@ -28,9 +28,9 @@ constexpr std::size_t kExcerpt = 3;  // a log with at most this many messages is
 // factor: the process of the missed node may have ended, because nothing shows that it survived
 constexpr double kEndedOrCut = 0.7;
 // The weights of an end and of a pause, if no machine refused or closed a connection to the node. The machine of a
-// process that ended does so, unless the machine fails, too. Such a silence may as well be a partition or a pause.
-// Therefore the weight of a silence (kMissedByOthers) times these factors stays below the weight from which diagnose
-// lets a hint explain other hints.
+// process that ended refuses or closes connections, unless the machine fails, too. Without that, the silence may also
+// be a partition or a pause. Therefore the weight of a silence (kMissedByOthers) times these factors stays below the
+// weight from which diagnose lets a hint explain other hints.
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
 
@@ -44,11 +44,12 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
          all[all.size() - 2].ts_ns > ts + kNoticedTogether;
 }
 
-// True if the node's log begins with the program's start, which the run without faults shows, and goes on after `ts`
-// without another start. A process that ended at `ts` writes nothing more, and the next one would begin in the same
-// way.
+// True if the node's log begins with the same message as in the run without faults, that is, with the program's start,
+// and goes on after `ts` without another start. A process that ended at `ts` writes nothing more, and the next one
+// would begin in the same way.
 bool goes_on_without_start(const Findings& found, const std::string& name, std::int64_t ts) {
-  constexpr std::int64_t kClocksApart = kSecond / 2;  // of synchronised hosts, with a margin
+  // largest difference between the clocks of synchronised hosts, with a margin
+  constexpr std::int64_t kClocksApart = kSecond / 2;
   const NodeLog* log = found.log_of(name);
   if (log == nullptr || ts == kNoTime || !is_timed(*log) || log->messages.size() <= kExcerpt) return false;
   const auto number = static_cast<std::size_t>(log - found.failure.nodes.data());

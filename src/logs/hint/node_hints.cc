@@ -173,7 +173,7 @@ void NodeReports::add_refusal(const std::string& other, const Report& report, bo
   for (Hint& hint : found_.hints) {
     if (hint.kind != Hint::Kind::end || hint.node != other) continue;
     ended = true;
-    // If a connection was refused while the node logs nothing, both show the same end.
+    // If a connection was refused while the peer logs nothing, the refusal and the silence show the same end.
     const std::int64_t ts = report.first->ts_ns;
     if (!hint.reported && ts != kNoTime && hint.ts_ns != kNoTime && hint.until_ns != kNoTime && ts >= hint.ts_ns &&
         ts <= hint.until_ns)
@@ -217,7 +217,7 @@ void NodeReports::add_unresolved() {
 void NodeReports::add_last_end() {
   const Report& report = unclean_.first != nullptr ? unclean_ : torn_;
   if (report.first == nullptr || here_.node.empty()) return;
-  // If others missed the node, and it had not stopped in an orderly way, both report the same end.
+  // If others missed the node before it found that it had not shut down cleanly, all of them report the same end.
   if (unclean_.first != nullptr)
     for (Hint& hint : found_.hints)
       if (hint.kind == Hint::Kind::end && hint.node == here_.node && hint.log != n_ && hint.ts_ns != kNoTime &&

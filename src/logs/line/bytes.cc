@@ -65,7 +65,7 @@ class Gzip final : public Unpacker {
 
 class Xz final : public Unpacker {
  public:
-  // Without LZMA_CONCATENATED, the decoder stops at the end of each stream, as those of the other formats do.
+  // Without LZMA_CONCATENATED, the decoder stops at the end of each stream, as the decoders of the other formats do.
   Xz() { ready_ = ::lzma_stream_decoder(&stream_, kMostDecoderMemory, 0) == LZMA_OK; }
   ~Xz() override { ::lzma_end(&stream_); }
   Step step(std::span<const char>& in, std::span<char>& out) override {

@@ -1,4 +1,4 @@
-// Distinguishes lines without a header: which begin a message, and which continue the one before them.
+// Determines which lines without a header begin a message, and which continue the message before them.
 #pragma once
 
 #include <string_view>

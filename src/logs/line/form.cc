@@ -233,9 +233,9 @@ LineRole Form::take(std::string_view line, Parts& parts) {
   if (parts.logger.empty()) parts.logger = all.logger;
   if (parts.host.empty()) parts.host = all.host;
   if (all.logger.empty()) return took == LineRole::rest && all.whole ? LineRole::message : took;
-  // A line of another program never continues a message of this one, but systemd and the kernel write into the same
-  // journal. If most lines of a program do not have this form, each of them is a message unless it looks like a
-  // continuation.
+  // Several programs, such as systemd and the kernel, write into one journal. A line of one program never continues a
+  // message of another program. If most lines of a program do not have this form, each of its lines is a message unless
+  // it looks like a continuation.
   const bool other_program = all.logger != in.last_program;
   in.last_program.assign(all.logger);
   const bool itself = !looks_like_rest(all.text);

@@ -14,8 +14,8 @@
 namespace rose::logs {
 namespace {
 
-// The fields that contain a program's whole line. "message" and "msg" are not among them, because an object with those
-// has further fields of the same message, so it is the program's own form.
+// The fields that contain a program's whole line. "message" and "msg" are not among them, because an object with one of
+// these keys has further fields of the same message, so the object is the program's own form.
 constexpr std::array kWholeLineKeys = std::to_array<std::string_view>({"log", "line", "_raw", "textPayload", "Line"});
 constexpr std::array kEnvelopeTimeKeys = std::to_array<std::string_view>(
     {"@timestamp", "timestamp", "time", "ts", "date", "_time", "Time", "receiveTimestamp"});

@@ -28,7 +28,7 @@ std::size_t columns(std::string_view line) {
 
 std::size_t first_word(std::string_view line) { return columns(line.substr(0, std::min(line.find(' '), line.size()))); }
 
-// The line without what differs between two messages of the same kind.
+// The letters of the line. Two messages of one kind usually differ only in other characters.
 std::string letters_of(std::string_view line) {
   std::string letters;
   std::copy_if(line.begin(), line.end(), std::back_inserter(letters), is_alpha);

@@ -84,7 +84,7 @@ void FileReader::take_sample() {
     source_.problem = "it is a file of the journal itself: `journalctl --file FILE -o export` writes it as text";
   } else if (sample_[0].starts_with("\xff\xfe"sv) || sample_[0].starts_with("\xfe\xff"sv)) {
     source_.problem = "it is UTF-16: `iconv -f UTF-16 -t UTF-8` converts it to UTF-8, which can be read";
-  } else if (controls * 20 > bytes) {  // in random bytes, one in twelve is such a character
+  } else if (controls * 20 > bytes) {  // of random bytes, one in twelve is a control character
     source_.problem = "its content is binary, so it contains no messages";
   }
 }

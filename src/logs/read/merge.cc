@@ -57,8 +57,8 @@ void add_file(FileResult& file, Logs& logs, Templates& templates,
 
 void merge_by_time(Logs& logs) {
   for (NodeLog& node : logs.nodes) {
-    // Lines of one file were written in their order, so they keep it even if their timestamps do not ascend. Files are
-    // merged by time; a file without timestamps comes last.
+    // The lines of one file were written in the order in which they are in the file. They keep this order even if their
+    // timestamps do not ascend. Files are merged by time; a file without timestamps comes last.
     std::vector<std::vector<Message>> files(logs.sources.size());
     bool several = false;
     for (std::size_t i = 1; i < node.messages.size() && !several; ++i)

@@ -88,7 +88,7 @@ bool Sink::ends_traceback(std::string_view line) {
 
 bool Sink::is_own_failure(std::string_view line) {
   constexpr std::size_t kLongest = 400;
-  constexpr std::uint64_t kMostRead = 10'000;  // at most this many lines of one file are read for this
+  constexpr std::uint64_t kMostRead = 10'000;  // the meaning of at most this many lines of one file is read
   const bool everyday = now_.level == Level::info || now_.level == Level::debug || now_.level == Level::trace;
   if (!everyday || line.size() > kLongest || looks_like_rest(line) || ++strays_read_ > kMostRead) return false;
   const Meaning meaning = read_meaning(line);
