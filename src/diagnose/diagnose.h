@@ -62,7 +62,7 @@ struct Part {
   Of of = Of::search;
 };
 [[nodiscard]] std::string_view part_name(Part::Of of);
-// All parts; Inputs::without holds names of them.
+// All parts; Inputs::without has the names of those that are switched off.
 [[nodiscard]] const std::vector<Part>& parts();
 
 // A fault that the evidence suggests.

@@ -14,7 +14,8 @@
 
 namespace rose::evidence {
 
-// Failed calls with equal keys differ only in time. `pattern` and `peer` are numbers of texts.
+// Failed calls with equal keys differ only in time. `pattern` and `peer` are the numbers that Interner gave to the
+// texts.
 struct ScfKey {
   std::int32_t node = 0;
   std::int16_t syscall = 0;

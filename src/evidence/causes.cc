@@ -65,7 +65,7 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
        i = lasting_.next(i + 1, event.ts_ns - grace)) {
     const Cause& cause = causes_[i];
     if (event.ts_ns < cause.start - kSecond / 2) break;  // sorted by time
-    // An address identifies a network, so the peer may be any of the nodes that share it.
+    // An address identifies a network, so the peer may be any of the nodes that share this network.
     const bool meant = peer_known && network(cause.node) == network(peer_node);
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {
       if (peer_known ? meant : cause.node != node) return &cause;

@@ -27,7 +27,7 @@ struct Cause {
   double plainness = 1;       // how clearly the evidence states it
   bool main_unknown = false;  // of an end: it is unknown which process is the node's main process
 
-  // True if it affects the connection between these nodes; negative numbers are unknown nodes.
+  // True if the cause affects the connection between these nodes; negative numbers are unknown nodes.
   [[nodiscard]] bool concerns(int a, int b) const {
     if (kind != CauseKind::partition) return node == a || node == b;
     const auto among = [&](int x) {

@@ -23,7 +23,7 @@ class Discards {
   void add(const Discards& others);
   // For events of a host that corresponds to no node; "": the host has no name.
   void add_unmatched(const std::string& host, std::uint64_t events);
-  // By number of events, the highest first.
+  // The reasons with their numbers of events, the most frequent reason first.
   [[nodiscard]] std::vector<Discarded> list() const;
 
  private:

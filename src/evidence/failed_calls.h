@@ -16,15 +16,15 @@ namespace rose::evidence {
 struct Peer {
   int node = NodeMap::kNone;
   int port = 0;          // 0: ephemeral or unknown
-  std::uint32_t id = 0;  // identifies its text; 0: the call has no peer
+  std::uint32_t id = 0;  // identifies the peer's text; 0: the call has no peer
   std::string address;
 };
 
 struct FailedCall {
   int node = 0;
   std::int16_t syscall = 0;
-  std::int16_t err = 0;   // 0: it did less than requested, without an error
-  std::int64_t done = 0;  // if `err` is 0: the number of bytes that it transferred
+  std::int16_t err = 0;   // 0: the call did less than requested, without an error
+  std::int64_t done = 0;  // if `err` is 0: the number of bytes that the call transferred
   std::uint32_t requested =
       0;                // if `err` is 0: the number of bytes requested; 0: an access to a mapped file ended in SIGBUS
   std::string pattern;  // pattern of its path

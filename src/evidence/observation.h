@@ -1,5 +1,5 @@
-// Observations: the one form of evidence. The readers of dumps and of logs both produce them, and the stages that
-// interpret them ask what happened, when, and how it is known, never which reader an observation came from.
+// Observations: the one form of evidence. The readers of dumps and of logs both produce them. The stages that interpret
+// them use what happened, when, and how it is known, but not which reader an observation came from.
 #pragma once
 
 #include <cstdint>

@@ -23,8 +23,8 @@ std::string behaviour_of_call(std::string_view syscall, std::string_view path) {
   return fmt::format("{} {}", syscall, path.empty() ? std::string{} : profile::tail_pattern(path, 1));
 }
 
-// A call to another host of the dump. Its address is left out, because it differs between deployments, and so are
-// ephemeral ports. The direction of connections distinguishes nodes: followers connect to their leader.
+// A call to another host of the dump. The address and ephemeral ports are left out, because they differ between
+// deployments. The direction of connections distinguishes nodes: followers connect to their leader.
 std::string behaviour_towards(std::string_view syscall, int port) {
   return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
                                              : fmt::format("{} to one of them", syscall);

@@ -16,7 +16,7 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kMostNameBytes = 64;  // the longest text of a value
+constexpr std::size_t kMostNameBytes = 64;  // longest text of a value, in bytes
 constexpr std::size_t kMostCallers = 3;     // most callers of one function
 constexpr std::size_t kMostDecisions = 5;   // later decisions are consequences of the first five
 // if the feature `arrived` of a function is higher, the function was on the stack that faults hit in more than one run
@@ -85,7 +85,7 @@ void add_why(Suspect& suspect, const std::string& why) {
   if (suspect.why.find(why) == std::string::npos) suspect.why += (suspect.why.empty() ? "" : "; ") + why;
 }
 
-// Raises the feature of the suspect's caller to at least `value`. A caller that is not a suspect yet becomes one.
+// Raises the feature of the calling function to at least `value`. A caller that is not a suspect yet becomes one.
 void accuse(std::vector<Suspect>& suspects, const Call& call, Feature feature, double value, const std::string& why) {
   auto caller = find_suspect(suspects, call.caller);
   if (caller == suspects.end()) {

@@ -121,7 +121,7 @@ struct Groups {
   [[nodiscard]] bool enough() const { return failing.size() >= 2 && sound.size() >= 2; }
 };
 
-// The runs, by group. Only the runs that were asked `question`; kNoKind: all runs.
+// Sorts the runs by group. Takes only the runs that were asked `question`; with kNoKind, all runs.
 Groups grouped(const std::vector<Condensed>& runs, std::uint32_t question = kNoKind) {
   Groups groups;
   for (const Condensed& one : runs) {

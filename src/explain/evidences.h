@@ -14,9 +14,9 @@
 
 namespace rose::explain {
 
-inline constexpr std::size_t kMostFrames = 12;  // frames of a stack that give evidence
+inline constexpr std::size_t kMostFrames = 12;  // only this many frames of a stack, the innermost ones, give evidence
 
-// By function. The instances of a generic function share one entry.
+// The evidence, by function. The instances of a generic function share one entry.
 class Evidences {
  public:
   Evidence& operator[](const std::string& function) {

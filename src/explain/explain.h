@@ -129,7 +129,7 @@ struct Round {
 struct Explanation {
   Verdict verdict = Verdict::inconclusive;
   std::string reason;               // one sentence
-  std::string fault;                // id of the fault that fired first, which is the root
+  std::string fault;                // id of the fault that fired first, with which the story begins
   std::vector<std::string> faults;  // described in words
   struct StackOf {
     std::string fault;
@@ -189,8 +189,8 @@ void drop_silent_values(Explanation& explanation, const std::vector<std::string>
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<Aftermath> aftermaths_of(const Input& input);
-// The functions whose callers to query: first those that threads entered next after failed calls, then those that only
-// failing runs enter.
+// The functions whose callers are to be queried: first those that threads entered next after failed calls, then those
+// that only failing runs enter.
 [[nodiscard]] std::vector<std::string> caller_queries(const Explanation& explanation, std::size_t most);
 // Marks each function that continued after a failed call, and each function that passed the error on to it.
 void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
@@ -220,16 +220,16 @@ void add_outer_callers(Explanation& explanation, const std::vector<std::string>&
 // A sentence such as "enters store only after n2: enters take".
 [[nodiscard]] std::string order_words(const Input& input, const Swapped& swap);
 
-// The functions to query next, at most `most` and none in `asked`. First the suspects, best first; then functions that
-// only one side calls; then functions on the stacks; then functions entered between the fault and the symptom. The last
-// group matters if a node acts on an old value, because the runs may then differ in nothing else.
+// The functions that are to be queried next, at most `most`, without those in `asked`. First the suspects, best first;
+// then functions that only one side calls; then functions on the stacks; then functions entered between the fault and
+// the symptom. The last group matters if a node acts on an old value, because the runs may then differ in nothing else.
 // Functions that only one side enters come after all others, because their values cannot be compared.
 [[nodiscard]] std::vector<std::string> next_functions(const Explanation& explanation,
                                                       const std::set<std::string>& asked, std::size_t most);
 
-// The functions whose results to query next, and none in `asked`: first those on the stacks that the faults hit,
-// innermost first, because the error passes through them; then the suspects and the functions entered between the fault
-// and the symptom.
+// The functions whose results are to be queried next, without those in `asked`: first those on the stacks that the
+// faults hit, innermost first, because the error passes through them; then the suspects and the functions entered
+// between the fault and the symptom.
 [[nodiscard]] std::vector<std::string> result_functions(const Explanation& explanation,
                                                         const std::set<std::string>& asked);
 

@@ -22,7 +22,7 @@ using End = std::pair<std::string, std::uint16_t>;  // address and port
 bool reached(std::uint32_t taken, std::uint32_t wanted) { return static_cast<std::int32_t>(taken - wanted) >= 0; }
 
 // Determines the node at the other end of a connection. Nodes may share an address, so a recorded socket of a node
-// comes before the node's address.
+// takes precedence over the node's address.
 class Ends {
  public:
   Ends(const std::vector<schedule::Message>& messages, const std::map<std::string, std::string>& nodes)

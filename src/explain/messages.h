@@ -31,8 +31,8 @@ inline constexpr std::size_t kMostExchanged = 40'000;  // the most messages of o
 [[nodiscard]] std::string spoken_words(std::string_view data, std::uint32_t bytes);
 
 // Returns the messages sorted by the time at which they were sent. For TCP, sends and receives are matched by byte
-// positions; for UDP, by contents, in the order of time. `nodes`: names by address. Left out are messages of a node to
-// itself, and those whose peer is not a node.
+// positions; for UDP, by contents, in the order of time. `nodes`: names by address. Messages of a node to itself, and
+// messages whose peer is not a node, are left out.
 [[nodiscard]] std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
                                                const std::map<std::string, std::string>& nodes);
 

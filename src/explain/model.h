@@ -15,7 +15,7 @@ namespace rose::explain {
 struct Suspect;
 
 [[nodiscard]] double weight(Feature feature);
-// The sum of weight times value.
+// The sum of weight times value over all features.
 [[nodiscard]] double strength(const Features& features);
 // The contributions of the features to the score, the largest in either direction first. Features that contribute
 // nothing are left out.
@@ -26,7 +26,7 @@ struct Contribution {
 [[nodiscard]] std::vector<Contribution> contributions(const Features& features);
 // "arrived +4.1, named +2.2, helper -1.0"
 [[nodiscard]] std::string contribution_words(const Features& features);
-// Sets scores and sorts, best first.
+// Sets the scores of the suspects and sorts them, best first.
 void score(std::vector<Suspect>& suspects);
 // The suspect whose key_of() equals that of this function; the end iterator if there is none.
 [[nodiscard]] std::vector<Suspect>::iterator find_suspect(std::vector<Suspect>& suspects, const std::string& function);
@@ -36,7 +36,7 @@ void score(std::vector<Suspect>& suspects);
 // Sets the weights that `toml` names. If there is a mistake, nothing is changed. Errors (input): unknown names, values
 // that are not finite or have the wrong sign.
 [[nodiscard]] Result<void> set_weights(std::string_view toml, std::string_view file);
-// Disables the features of these names.
+// Disables the features with these names.
 void leave_out(const std::vector<std::string>& names);
 
 // For tests: restores the previous values when destroyed.

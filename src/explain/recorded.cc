@@ -38,7 +38,7 @@ const std::vector<const RecordedMessage*>& of_key(const Taken& taken, std::strin
   return found == taken.end() ? none : found->second;
 }
 
-// The number of messages in the common beginning.
+// The number of messages in the common beginning of `a` and `b`.
 std::size_t alike(const std::vector<const RecordedMessage*>& a, const std::vector<const RecordedMessage*>& b) {
   std::size_t n = 0;
   while (n < a.size() && n < b.size() && a[n]->what == b[n]->what) ++n;

@@ -30,8 +30,8 @@ inline constexpr std::size_t kMostRecorded = 20'000;
 struct RecordedDivergence {
   std::string node, key;
   std::string what;          // the message that failing runs receive there
-  std::string instead;       // what is received there in the correct run that agrees longest; "": nothing
-  std::uint64_t alike = 0;   // number of this key's messages since the fault that this correct run received as well
+  std::string instead;       // what the correct run that agrees longest receives there; "": nothing
+  std::uint64_t alike = 0;   // number of this key's messages since the fault that this correct run also received
   std::uint64_t record = 0;  // number of the record of `what`, in the run whose story is reported
   std::string file;
   std::int64_t at_ns = 0;              // since the workload began

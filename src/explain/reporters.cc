@@ -9,7 +9,8 @@
 namespace rose::explain {
 namespace {
 
-constexpr double kMostEarlier = 0.5;  // largest share of correct runs that return a new result as well, only earlier
+// a result is new if at most this share of the correct runs also return it, only earlier
+constexpr double kMostEarlier = 0.5;
 
 std::string function_of(const Question& question) {
   if (!question.function.empty()) return question.function.substr(0, question.function.find(" (inlined into "));
@@ -24,7 +25,7 @@ Reporters::Reporters(const Input& input, const Comparison& comparison) : input_(
     if (kind.what == StepKind::value && input.questions[kind.question].about_calls() && d.next == kNoKind && !d.missing)
       acting_.insert(key_of(kind.function));
     const bool result = kind.what == StepKind::value && input.questions[kind.question].about_result();
-    // A result that correct runs return as well, only earlier, is nothing new.
+    // A result that correct runs also return, only earlier, is nothing new.
     if (d.next == kNoKind && !d.missing && d.earlier <= kMostEarlier && (result || kind.what == StepKind::thrown))
       fresh_.emplace(d.kind, d.harmless ? kHarmlessResult : 1);
   }
@@ -101,8 +102,8 @@ void Reporters::take(const Run& run) {
       left_.insert(key);
       const auto caller = callers.find({step.tid, key});
       if (caller == callers.end()) continue;
-      // All work of a function that an exception leaves is aborted, and may be half done, so this does not count
-      // against it.
+      // The function that the exception leaves is not added to errors_: its work was aborted and may be half done, so
+      // it may still be the function that mishandled the fault.
       report(step, caller->second, {});
       continue;
     }

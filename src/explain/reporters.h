@@ -17,7 +17,7 @@ struct Comparison;
 struct Question;
 struct Run;
 
-// A report that harmless runs contain as well counts half, because the functions that get it do no harm there.
+// A report that harmless runs also contain counts half, because the functions that get it do no harm there.
 inline constexpr double kHarmlessResult = 0.5;
 
 class Reporters {

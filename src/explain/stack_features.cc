@@ -64,7 +64,7 @@ bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const s
 // recorded, so such a function is passed over, although it may be the one that is half done.
 struct HalfDone {
   std::size_t frame = 0;  // index into `frames`
-  double share = 0;       // probability that this is the function, and none further in; 0: no function is known
+  double share = 0;       // probability that this function, and none further in, was half done; 0: no function is known
 };
 HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                    const std::vector<const schedule::Frame*>& frames) {

@@ -161,7 +161,8 @@ class Teller {
       if (!outcome->detail.empty() && fault != nullptr) text += fmt::format("; it hits {}", outcome->detail);
       add(1000, StoryLine::Kind::fault, run_.zero_ns + outcome->fired_ns, outcome->node, std::move(text),
           fmt::format("run {}", run_.number));
-      // A thread that waits for a peer, or that meets a limit, is found only some time after the fault began.
+      // The stacks of threads that wait for a peer, or that meet a limit, are taken only some time after the fault
+      // began.
       const bool later =
           fault != nullptr && (fault->kind == schedule::FaultKind::partition || schedule::limits(fault->kind));
       std::set<std::string> seen;
@@ -375,9 +376,9 @@ class Teller {
     return out;
   }
 
-  // Marks the earliest line about a difference that all failing runs have and no other run. A difference that occurs
-  // only with the bug is preferred to one that the fault always causes. A step that correct runs make at another time
-  // does not count.
+  // Marks the earliest line about a difference that all failing runs have and no other run has. A difference that
+  // occurs only with the bug is preferred to one that the fault always causes. A step that correct runs make at another
+  // time does not count.
   void mark_first_wrong(std::vector<StoryLine>& lines) const {
     const bool harmless =
         std::any_of(input_.runs.begin(), input_.runs.end(), [](const Run& run) { return run.group == Group::near; });

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t kGap = 3;         // the most words that ".." may stand for
 constexpr std::size_t kWideGap = 8;     // the most words that "..." may stand for
-constexpr std::size_t kFillers = 3;     // words between a negation and the words that it denies
-constexpr std::size_t kCondition = 12;  // words between "if" and the words that it makes conditional
+constexpr std::size_t kFillers = 3;     // the most words between a negation and the words that it denies
+constexpr std::size_t kCondition = 12;  // the most words between "if" and the words that it makes conditional
 
 constexpr std::array kSays = std::to_array<std::string_view>(
     {"error",  "operation", "lost",   "closed",  "cut-off",  "outcast",  "late",     "in-vain", "on-disk",  "slow-disk",

@@ -36,7 +36,8 @@ struct Observed {
 
 struct NodeDifference {
   std::size_t normal = kNoNode;  // the node of the normal log with which this node was compared
-  // pairs of all threads, whose indices ascend in both logs: the common time line of the two logs
+  // the matching messages of all threads. Their indices ascend in both logs, so they are the common time line of the
+  // logs.
   std::vector<Matched> matched;
 };
 

@@ -1,4 +1,5 @@
-// What a message says about another node: missing, answering, or excluding the writer.
+// Reads what a message reports about another node: that it is missing, that it answered, or that it excluded the
+// writer.
 #include <algorithm>
 #include <cerrno>
 

@@ -33,7 +33,7 @@ bool own_signal(int signal) {
   }
 }
 
-// True if another process or the kernel ended it.
+// True if another process or the kernel ended the process.
 bool outside(const ProcessEvent& p) { return p.signal != 0 && !own_signal(p.signal); }
 
 // The signal that the schedule sends: the observed one if it ends a process by default, otherwise SIGKILL.

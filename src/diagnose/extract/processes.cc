@@ -139,7 +139,7 @@ Sorted classify(const Given& given, const Facts& facts, const Programs& programs
         } else {
           // A shell exits with 128 + signal if its command was killed.
           if (p.exit_code == 128 + 9 || p.exit_code == 128 + 15) p.signal = p.exit_code - 128;
-          else if (p.asked) p.signal = SIGTERM;  // the usual request
+          else if (p.asked) p.signal = SIGTERM;  // the usual request to end
           sorted.ends[static_cast<std::size_t>(p.node)].push_back(p);
         }
         break;

@@ -63,7 +63,7 @@ class Guesses {
  public:
   Guesses(const Given& given, const Facts& facts, const Candidate& end) : given_(given), end_(end) {
     const std::int64_t since = facts.times.workload != 0 ? end.first_ts - facts.times.workload : 0;
-    // Arm the guessed faults a fifth before the time of the end.
+    // Arm the guessed faults after four fifths of the time from the start of the workload to the end of the node.
     if (since >= kSecond && since <= given.longest_ns) when_ = {elapsed(since - since / 5)};
   }
 

@@ -246,7 +246,8 @@ class Builder {
     if (whole.size() < 2 || !world_.uses("parts")) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
     if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
-    // Faults that are not needed may prevent the failure. Trying parts finds the needed one of many in few runs.
+    // Faults that are not needed may prevent the failure. Trying parts of many faults finds the needed fault in few
+    // runs.
     for (std::size_t size = list.size() / 2; list.size() > 3 && size >= 2; size /= 2)
       for (std::size_t from = 0; from < list.size(); from += size) {
         const List part(list.begin() + static_cast<std::ptrdiff_t>(from),

@@ -98,7 +98,8 @@ bool set_place(std::string_view text, schedule::Frame& frame) {
   return !frame.file.empty() && frame.file.find_first_of(" ()\t") == std::string::npos;
 }
 
-// Lines such as `    at async Store.save (/srv/store.js:41:8)`. If a function has no name, there is only the place.
+// Lines such as ` at async Store.save (/srv/store.js:41:8)`. If a function has no name, the line contains only the
+// place.
 std::vector<schedule::Frame> javascript(const std::vector<std::string>& lines) {
   std::vector<schedule::Frame> out;
   for (const std::string& each : lines) {

@@ -204,7 +204,7 @@ std::string endpoint_at_beginning(std::string_view text) {
 }
 
 // The address with port that distinguishes the node from others on the same host. It is the prefix of most of the
-// node's messages, or the address at which the node reports to listen. "" if there is none.
+// node's messages, or the address at which the node reports that it listens. "" if there is none.
 std::string own_endpoint(const Logs& logs, const NodeLog& here) {
   constexpr std::size_t kLeastMessages = 2;
   std::map<std::string, std::size_t> begin;

@@ -117,8 +117,8 @@ bool NodeReports::misses_at_debug(const Message& message, const Kind& kind) cons
   return kind.meaning.lost && of_connection && !kind.other.empty() && !kind.meaning.clock;
 }
 
-// Adds the message to the report of each fact in it. Its weight is lower if runs without faults have such messages,
-// too, or if they occur throughout the log.
+// Adds the message to the report of each fact in it. The message has a lower weight if runs without faults have such
+// messages, too, or if they occur throughout the log.
 void NodeReports::keep(const Message& message, const Kind& kind, const std::optional<FailedCall>& following_call) {
   const Meaning& meaning = kind.meaning;
   if (found_.debug_only ? !misses_at_debug(message, kind) : reports_nothing(message, meaning)) return;

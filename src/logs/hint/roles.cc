@@ -70,7 +70,7 @@ void add_lost_role(Findings& found, const std::string& loser, const RoleReport& 
 }  // namespace
 
 // A kind of message shows a role, as in "leader of term 2", if in the run without faults only one node logs it, and
-// rarely. If several nodes log it in the failure, the first of them may have lost the role.
+// logs it rarely. If several nodes log it in the failure, the first of them may have lost the role.
 void find_lost_roles(Findings& found) {
   if (found.normal.nodes.size() < 2 || found.failure.nodes.size() < 2) return;
   std::map<TemplateId, std::vector<RoleReport>> by_kind;

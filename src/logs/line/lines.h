@@ -19,7 +19,7 @@ class LineReader {
 
   explicit LineReader(Bytes bytes);
 
-  // Reads the next line, without its newline or carriage return and newline. Returns false at the end. The line is
+  // Reads the next line, without the characters that end it ("\n" or "\r\n"). Returns false at the end. The line is
   // valid until the next call.
   bool next(std::string_view& line);
   // Reads the next `count` bytes as they are, including newlines (a binary field of the journal's export format).

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kSampleLines = 400;
 constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
-// Nodes that may share one file; lines of further nodes are assigned to no node.
+// The most nodes that may share one file; lines of further nodes are assigned to no node.
 constexpr std::size_t kMostNodesOfFile = 15;
 constexpr std::size_t kMostHosts = 4096;      // hosts that the lines of one file may name
 constexpr std::size_t kLongestHost = 64;      // characters of a host's name in reports

@@ -13,9 +13,9 @@ namespace rose::logs {
 // True for a shell prompt before pasted output: "$ grep ...", "[root@n1 tmp]# grep ...", "user@n1:~$ kubectl ...".
 [[nodiscard]] bool is_prompt(std::string_view line);
 
-// The node's name in a line that names the node of the part of the file that follows: "==> n1.log <==" of `tail -f`,
-// "n1:", "## node n1", "**n1 logs**" in a report. "" if the line is no such heading. `names_node`: true for a word that
-// names a node.
+// Reads a heading, which names the node that wrote the lines after it: "==> n1.log <==" of `tail -f`, "n1:", "## node
+// n1", "**n1 logs**" in a report. Returns the node's name; "" if the line is no heading. `names_node`: true for a word
+// that names a node.
 [[nodiscard]] std::string node_in_heading(std::string_view line,
                                           const std::function<bool(std::string_view)>& names_node);
 
