@@ -269,7 +269,8 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
       continue;
     const Hypothesis hypothesis = hypothesis_of(plan, tried.schedule);
     // A hypothesis that contains the reported one is no rival: its other faults were not needed. A part of the reported
-    // one is a rival only if it reproduces the bug without the certain faults, which stay in the report nevertheless.
+    // hypothesis is a rival only if it reproduces the bug without the certain faults. (The report contains the certain
+    // faults in any case.)
     if (contains(hypothesis, own) || (!contains(own, hypothesis) && same_causes(tried.schedule, found))) continue;
     if (contains(own, hypothesis) && (own_certain.empty() || !certain_faults(plan, tried.schedule).empty())) continue;
     Other& other = others[hypothesis];

@@ -38,8 +38,8 @@ class Narrower {
 
   schedule::Schedule whole_;
   Units proven_;  // they reproduced the bug together
-  // First phase: bisection. If the first half does not reproduce the bug, the second is assumed to do so without a run;
-  // the last remaining unit is checked by a run.
+  // First phase: bisection. If the first half does not reproduce the bug, the second half is assumed to reproduce it,
+  // without a run; the last remaining unit is checked by a run.
   Units assumed_;
   bool halving_ = true;
   // Second phase: delta debugging.

@@ -11,10 +11,10 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostStops = 16;  // stops after one context
-constexpr std::size_t kFirstKnown = 4;  // calls of the control run that are tried before the general stops
-constexpr std::size_t kOwnFiles = 2;    // files of the context whose writes are counted
-constexpr int kMostCount = 3;           // stops at calls of one kind
+constexpr std::size_t kMostStops = 16;  // number of stops after one context
+constexpr std::size_t kFirstKnown = 4;  // number of calls of the control run that are tried before the general stops
+constexpr std::size_t kOwnFiles = 2;    // number of files of the context whose writes are counted
+constexpr int kMostCount = 3;           // number of stops at calls of one kind
 
 // The state-changing calls of `node` that follow the point at which all conditions were met in order. If no call
 // follows that point, returns the calls that follow the last condition alone. If all conditions are times, the point is

@@ -96,7 +96,7 @@ std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view
     while (when[met].kind == ConditionKind::elapsed) {
       if (trace.meta.workload_ts == 0 || event.ts_ns < since + when[met].elapsed_ns) break;
       since += when[met].elapsed_ns;
-      ++met;  // cannot exceed the end, because the last condition is not a time
+      ++met;  // stays below when.size(), because the last condition is not a time
     }
     if (event.type != trace::EventType::af && event.type != trace::EventType::sys) continue;
     const std::string_view of = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);

@@ -38,8 +38,8 @@ std::vector<const Candidate*> likeliest(const Plan& plan) {
   return all;
 }
 
-// Warns of faults that occurred later in the dump than the workload lasts here. Only a dump that contains the start of
-// its workload can be compared.
+// Warns of faults that occurred so late in the dump that the workload here ends before that time. Only a dump that
+// contains the start of its workload can be compared.
 void warn_of_late_faults(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
   if (plan.workload_ts == 0 || workload_ns <= 0) return;
   std::vector<std::string> late;

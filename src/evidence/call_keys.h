@@ -56,7 +56,7 @@ struct SameCallHash {
 };
 
 // The key by which equal successful calls are counted. There is no key for a call whose successes are not recorded in
-// dumps, because they cannot be counted.
+// dumps, because its successes cannot be counted.
 [[nodiscard]] std::optional<SameCall> same_call(int node, const trace::Event& event, std::string_view call,
                                                 std::uint32_t pattern);
 

@@ -14,7 +14,7 @@ using namespace weights;
 
 namespace {
 
-constexpr std::size_t kMostConnections = 16;  // connections of one pair that are compared with each other
+constexpr std::size_t kMostConnections = 16;  // at most this many connections of one pair are compared with each other
 
 // Silences that are attributed to one event. A silence begins at the last packet before the partition, so the starts of
 // silences of one partition differ by up to one heartbeat.

@@ -34,7 +34,7 @@ struct Kept {
   std::vector<std::string> limits;
 
   Input input;  // the argument of explain()
-  // `input` contains the runs of the rounds of --deepen as well.
+  // `input` also contains the runs of the rounds of --deepen.
   bool deepened = false;
   std::vector<std::string> own_questions;  // queries of the user
   std::vector<Round> rounds;

@@ -24,7 +24,7 @@ class Reporters {
  public:
   Reporters(const Input& input, const Comparison& comparison);
 
-  // The function returned something that it returns in no correct run, or an exception left it.
+  // True if the function returned something that it returns in no correct run, or if an exception left it.
   [[nodiscard]] bool reported(const std::string& function) const;
   // The functions that returned an error, or passed on what was reported to them; their names by key_of().
   [[nodiscard]] const std::map<std::string, std::string>& errors() const { return errors_; }
@@ -32,7 +32,7 @@ class Reporters {
   // known.
   [[nodiscard]] bool known(const std::string& function) const;
 
-  // The function makes calls in failing runs that it makes in no correct run.
+  // True if the function makes calls in failing runs that it makes in no correct run.
   [[nodiscard]] bool acts(const std::string& function) const;
 
   // A function to which another function, `by`, reported. `share`: the share of the failing runs in which it did.

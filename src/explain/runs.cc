@@ -19,7 +19,7 @@ namespace {
 
 // align() searches at most this many steps before the fault for a step that all runs have.
 constexpr std::size_t kLookBack = 60;
-constexpr std::int64_t kAboutTheSame = 500'000'000;  // two moments this far apart count as about the same time
+constexpr std::int64_t kAboutTheSame = 500'000'000;  // two moments at most this far apart count as about the same time
 constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";
 constexpr std::size_t kMostWords = 160;  // most bytes of a path or message in the words of a kind
 

@@ -154,7 +154,8 @@ class JumpFinder {
         if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether)
           ++meanwhile;
     }
-    // If the margin is smaller, the node may only be the one that was stopped last.
+    // If the log continues for less than half of the jump after the other logs, the node may only have been stopped
+    // last.
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
         std::abs(last - end) > kEndTogether)
       return 0;

@@ -30,7 +30,7 @@ bool is_limit(std::string_view before) {
 }
 
 // 1 if the clock is ahead, -1 if it is behind, 0 if unknown. The sign of a difference from another node's clock is
-// ambiguous: some programs subtract the other's time from their own, and others the reverse.
+// ambiguous: some programs subtract the other node's time from their own, and other programs do the reverse.
 int sign_of(std::string_view low, std::size_t number, std::size_t end, bool own) {
   if (own && low[number - 1] == '+') return 1;
   if (own && low[number - 1] == '-' && !is_name_char(low[number - 2])) return -1;

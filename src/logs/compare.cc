@@ -110,7 +110,7 @@ std::uint64_t count_of(const NodeLog& node, TemplateId kind) {
   return kind < node.counts.size() ? node.counts[kind] : 0;
 }
 
-// The normal node with the same name. If there is none, the one that shares the most kinds of messages.
+// The normal node with the same name. If there is none, the normal node that shares the most kinds of messages.
 std::size_t counterpart(const NodeLog& node, const Logs& normal) {
   std::size_t best = kNoNode;
   std::uint64_t most = 0;

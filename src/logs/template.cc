@@ -88,7 +88,7 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
       const TemplateId id = leaf->second[n];
       const Kind& kind = kinds_[id];
       if (kind.words != words.size() || kind.level != level || kind.logger != logger || kind.errors != errors)
-        continue;  // the key is another one with the same hash
+        continue;  // this kind belongs to another key with the same hash
       double cost = 0;
       for (std::size_t i = 0; i < words.size(); ++i) {
         const Word mine = words_[kind.first + i];

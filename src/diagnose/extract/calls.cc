@@ -21,8 +21,8 @@
 namespace rose::diagnose {
 namespace {
 
-// Recognises lookups that fail all the time: fault-free runs also look up many different names with the same extension
-// in vain, such as class files, modules and message catalogues.
+// Recognises lookups that fail all the time, such as those of class files, modules and message catalogues: fault-free
+// runs also look up many different names with the same extension in vain.
 class Lookups {
  public:
   explicit Lookups(const profile::Profile& profile) {

@@ -17,8 +17,8 @@ void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& al
   Candidate& last = candidates[alike.back()];
   for (std::size_t i = 0; i + 1 < alike.size(); ++i) last.count += std::exchange(candidates[alike[i]].count, 0);
   last.why += fmt::format("; it {} like that {} times in the window", did, alike.size());
-  // The number of such events that is expected by chance between the last one and the end of the window. If it is
-  // small, the last one is hardly there by chance.
+  // The number of such events that chance would place between the last of them and the end of the window. If it is
+  // small, it is hardly chance that the last event is so close to the end.
   const double window = std::max(1.0, static_cast<double>(all.end - all.begin));
   const double expected = static_cast<double>(alike.size()) * static_cast<double>(all.end - last.last_ts) / window;
   if (expected <= kOddsUsual) {

@@ -90,8 +90,8 @@ class RareTrials {
       edit(fault);
       propose({std::move(fault)}, 1, share * c.weight, fmt::format("{}: {}", what, c.why));
     };
-    // A broken disk may have written a part. For a full disk this is less likely, because the kernel returns a short
-    // count instead of the error.
+    // A broken disk may have written a part of the data. For a full disk this is less likely, because the kernel
+    // returns a short count instead of the error.
     if (writes)
       shape(
           "the call wrote a part of its data before it failed",

@@ -39,7 +39,7 @@ class Guesses {
   const LogCase& case_;
   const logs::Evidence& evidence_;
   LogSource& out_;
-  // the greatest weight of a hint other than an exception: how explicitly the logs name a cause
+  // the greatest weight of a hint other than an exception. It says how explicitly the logs name a cause.
   double explicitness_ = 0;
 };
 

@@ -29,7 +29,8 @@ inline constexpr double kAlsoNormal = 0.1;  // factor: the message also occurs i
 inline constexpr std::int64_t kNoticeTime = 8 * kSecond;
 inline constexpr std::int64_t kLongRun = 300 * kSecond;  // a program that runs for this long has started successfully
 inline constexpr std::int64_t kEarlyEnd = 3 * kSecond;   // a log that ends this much before the others ends early
-inline constexpr std::size_t kBannerMessages = 12;       // a program logs that it starts within this many messages
+// one of the first messages of a program, at most this many, reports its start
+inline constexpr std::size_t kBannerMessages = 12;
 
 // A fact, and the messages that report it.
 struct Repeated {

@@ -14,10 +14,11 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMessagesForIds = 5'000;  // the first messages of a node, which are searched for its own ids
-constexpr std::size_t kLeastId = 6;             // characters of an id; shorter ids are ambiguous
-constexpr std::size_t kLeastHexId = 8;          // characters of an id of hexadecimal digits only
-constexpr std::size_t kLongestLastPart = 6;     // characters of the last part of a name; a longer part is a word
+// only the first messages of a node, at most this many, are searched for its own ids
+constexpr std::size_t kMessagesForIds = 5'000;
+constexpr std::size_t kLeastId = 6;          // characters of an id; shorter ids are ambiguous
+constexpr std::size_t kLeastHexId = 8;       // characters of an id of hexadecimal digits only
+constexpr std::size_t kLongestLastPart = 6;  // characters of the last part of a name; a longer part is a word
 // Prepositions after which a node is not the object of the verb.
 constexpr std::array kPrepositions = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
 

@@ -112,7 +112,8 @@ class Node:
                 self.say(f"{successor} leads now")
                 self.follow(self.term + 1)
                 return
-        # No node took over, so this node remains the leader, in a new term, so that all nodes accept its messages.
+        # No node took over, so this node remains the leader. It leads in a new term, so that all nodes accept its
+        # messages.
         self.say(f"{successor} did not take over")
         self.lead(self.term + 1)
 
