@@ -129,8 +129,8 @@ bool call_meets(const trace::TraceBase& trace, const trace::Event& event, const 
   } else if (call.path && !path_meets(trace, event.path, *call.path) && !path_meets(trace, event.path2, *call.path)) {
     return false;
   }
-  // An event has one address: the node's own for calls such as listen, which have no peer, and the peer's for all
-  // others.
+  // An event has one address: the node's own for calls such as listen, which have no peer, and the peer's for all other
+  // calls.
   for (const std::optional<std::string>* address : {&call.peer, &call.local})
     if (*address && (event.peer == 0 || !address_meets(**address, trace.str(event.peer)))) return false;
   if (event.open_flags == 0) return true;

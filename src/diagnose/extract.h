@@ -3,7 +3,7 @@
 //
 // The stages are functions from values to values, in this order: facts (evidence/facts.h); processes, network, failed
 // calls, exceptions, clocks, limits and unexplained ends (extract/processes.h and so on); and the ranking
-// (extract/rank.h). An event that explains others is a Cause (evidence/causes.h). A stage returns its candidates,
+// (extract/rank.h). An event that explains other events is a Cause (evidence/causes.h). A stage returns its candidates,
 // dropped events and remarks as Extracted (extract/extracted.h).
 #pragma once
 

@@ -72,7 +72,7 @@ using NextTrial = std::shared_ptr<const Trial>;
 class Move {
  public:
   virtual ~Move() = default;
-  // The next trial; nullptr if there is none, or if the move has to learn the outcome of a running one first.
+  // The next trial; nullptr if there is none, or if the move has to learn the outcome of a running trial first.
   [[nodiscard]] virtual NextTrial peek() = 0;
   // Marks the trial that peek() returned as started.
   virtual void take() = 0;
@@ -125,7 +125,7 @@ struct Offspring {
 [[nodiscard]] std::vector<Trial> other_lengths(const World& world, const schedule::Schedule& lead);
 // The schedule on other nodes that a production host may correspond to.
 [[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
-// The most likely ones of these trials on other replicas.
+// The most likely of `trials`, on other replicas.
 [[nodiscard]] std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& trials);
 // Level 1: many unlikely failed calls in one run. If it reproduces the bug, bisection finds the call that matters.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
@@ -143,7 +143,7 @@ struct Offspring {
 // Level 2: faults that wait for their context, that is, the events that preceded them. Level 3 (place_move()) follows.
 // `lead`: a schedule that reproduced the bug too rarely; then only its faults are refined.
 [[nodiscard]] Moves context_moves(const World& world, const schedule::Schedule* lead = nullptr);
-// Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged one.
+// Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged fault.
 [[nodiscard]] Moves before_moves(const World& world);
 // Level 2: a failed call after the events that preceded it on its node.
 [[nodiscard]] std::vector<Trial> call_context_trials(const World& world);

@@ -251,7 +251,7 @@ Result<void> Refinement::measure(Found& end, const Lead& found) {
   d_.tested = found.tally;
   d_.tally = found.tally;
   d_.interval = d_.tally.interval();
-  if (found.tally.conclusive() == 0) return {};  // no run was conclusive; further runs hardly would be
+  if (found.tally.conclusive() == 0) return {};  // no run was conclusive, and further runs would hardly be conclusive
   while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
     const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
     runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch,

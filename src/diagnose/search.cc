@@ -107,7 +107,7 @@ class Search {
   // and tests it. Returns false if it does not reach the target; the search then continues.
   Result<bool> settle() {
     Lead best = leads_.back();
-    as_found_ = Found{.lead = best};  // the result if the user interrupts the rest
+    as_found_ = Found{.lead = best};  // the result if the user interrupts the remaining steps
     ROSE_CHECK(refinement_.prefer_certain(best));
     as_found_ = Found{.lead = best};
     ROSE_CHECK(find_more_similar(best));
@@ -539,7 +539,7 @@ class Search {
     for (std::unique_ptr<Move>& child : move.offspring()) moves_.push_back(std::move(child));
   }
 
-  // A run with several alternatives: the best trial and the next ones, if their injection points may not be reached.
+  // A run with several alternatives: the best trial and the next trials, if their injection points may not be reached.
   // Nothing if the best trial should run alone.
   std::optional<RunningTrial> window_of(Move& best, std::set<const Move*>& in_window) {
     if (window_.size() < 2 || purpose_ == Purpose::more_reliable || !world_.uses("window")) return std::nullopt;
@@ -571,8 +571,8 @@ class Search {
     return trial;
   }
 
-  // Evaluates a run with alternatives. The alternative that fired counts as if it had run alone. The others were
-  // withdrawn, and count as not tried. If none fired, all count as missed.
+  // Evaluates a run with alternatives. The alternative that fired counts as if it had run alone. The other alternatives
+  // were withdrawn, and count as not tried. If none fired, all count as missed.
   void take_first(RunningTrial& trial) {
     const std::vector<Alternative> all = std::exchange(trial.alternatives, {});
     const std::size_t first = first_of(all, trial.result);

@@ -24,7 +24,7 @@ class Stops {
   // The calls of one kind after the context was met.
   struct Seen {
     std::uint64_t times = 0;
-    std::int64_t after_ns = 0;  // time from the context to the first one
+    std::int64_t after_ns = 0;  // time from the context to the first such call
   };
 
   Stops() = default;

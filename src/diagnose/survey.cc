@@ -49,7 +49,8 @@ Fault counter_for(const Question& question, std::string id) {
   fault.kind = schedule::FaultKind::crash;
   fault.node = question.node;
   fault.when = question.context;
-  Condition first = question.what;  // this condition shows the time of the first event, the next one counts the others
+  // this condition shows the time of the first event; the next condition counts the other events
+  Condition first = question.what;
   first.count = 1;
   Condition further = first;
   further.count = kUnmeetable;

@@ -40,8 +40,8 @@ struct Survey {
 // Identifies a question; equal questions have equal keys.
 [[nodiscard]] std::string key_of(const Question& question);
 
-// True if the first call that the fault matches is made before the workload begins, and further ones are made later.
-// The call that failed in production, long after the start, was hardly the first one.
+// True if the first call that the fault matches is made before the workload begins, and further matching calls are made
+// later. The call that failed in production, long after the start, was hardly the first one.
 [[nodiscard]] bool comes_at_start(const Survey& survey, const schedule::Fault& fault);
 
 // A condition that is met by each call that `call` matches.

@@ -41,8 +41,8 @@ std::pair<int, int> edge_of(const Silence& silence) { return std::minmax(silence
 
 bool begins_with(const Cluster& cluster, const Silence& silence) {
   if (silence.start - cluster.start <= kSilentTogether) return true;
-  // On a rarely used connection, the last packet may precede the partition by far more than on a busy one. Then the
-  // interval in which the cause of the silence began has to overlap the interval of the cluster.
+  // On a rarely used connection, the last packet may precede the partition by far more than on a busy connection. Then
+  // the interval in which the cause of the silence began has to overlap the interval of the cluster.
   const std::int64_t by = silence.begin_within < 0 ? INT64_MAX : silence.start + silence.begin_within;
   return cluster.begins_by != INT64_MAX && silence.start <= cluster.begins_by + kJitter &&
          by >= cluster.begins - kJitter;

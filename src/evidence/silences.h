@@ -1,4 +1,4 @@
-// Classifies silences between nodes: unexplained ones become network faults, others have an explanation.
+// Classifies silences between nodes. Silences without an explanation become network faults.
 #pragma once
 
 #include <cstddef>

@@ -56,7 +56,7 @@ bool resource_error(int err) {
 bool lasting_error(int err) { return err == ENOSPC || err == EDQUOT || err == EROFS || err == EMFILE || err == ENFILE; }
 
 bool connection_error(int err, std::string_view syscall, bool has_peer) {
-  // Further connects after a failed one return many errors: EALREADY, EINVAL, ...
+  // Further connects after a failed connect return many errors: EALREADY, EINVAL, ...
   if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT)
     return true;
   switch (err) {

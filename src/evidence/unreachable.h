@@ -23,8 +23,8 @@ struct Contact {
 
 // The contacts of all dumps by time, without failures that also occur in fault-free runs.
 [[nodiscard]] std::vector<Contact> contacts(const Given& given);
-// Turns the failed calls that no cause explains into silences. `clearly`: uses the calls with unambiguous errors;
-// false: uses the others.
+// Turns the failed calls that no cause explains into silences. If `clearly`, uses the calls with unambiguous errors,
+// otherwise the calls with other errors.
 [[nodiscard]] std::vector<Silence> unreachable(const Given& given, const Times& times,
                                                const std::vector<Contact>& contacts, const Causes& causes,
                                                bool clearly);

@@ -22,7 +22,7 @@ constexpr double kLogScale = 4;  // brings the logarithm of a count near 1
 // a word counts in full if at least this share of the library units has it (see library_share())
 constexpr double kFullHelper = 0.1;
 
-// How many different functions are entered directly before this function, and how many directly after it.
+// Counts, for each function, how many different functions are entered directly before it and directly after it.
 void from_use(const Input& input, Evidences& out) {
   struct Use {
     std::string function;

@@ -1,6 +1,6 @@
-// What `explain --report` keeps of its runs, so that they can be compared again, on another machine or by a newer rose.
-// It is one file: a line with format and version, then values compressed by zstd with a checksum. It contains no path
-// of the machine. Every file is treated as hostile: sizes, kinds and indices are checked before use.
+// The data that `explain --report` keeps of its runs, so that they can be compared again, on another machine or by a
+// newer rose. It is one file: a line with format and version, then values compressed by zstd with a checksum. It
+// contains no path of the machine. Every file is treated as hostile: sizes, kinds and indices are checked before use.
 #pragma once
 
 #include <cstdint>

@@ -24,7 +24,7 @@ constexpr std::size_t kFewestBrokenOff = 2;
 constexpr double kActs = 0.25;
 constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass until a handler throws the next exception
 
-// How much each of the stack's `frames` counts. The innermost function received the fault. A crash at a given time,
+// The weight of each of the stack's `frames`. The innermost function received the fault. A crash at a given time,
 // however, interrupted all of them: the work of an outer function may be half done, and which function is innermost is
 // decided by chance. Outer functions therefore count as well, except the outermost one, in which the thread runs from
 // first to last.

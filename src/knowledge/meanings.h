@@ -1,6 +1,5 @@
-// What rose knows about the wording of logs, as data (*.toml in this folder), and the one grammar that matches it. An
-// entry has a pattern over words, the meaning of a match, an example line of a real system, and the source of that
-// line.
+// The knowledge about the wording of logs, as data (*.toml in this folder), and the grammar that matches it. An entry
+// has a pattern over words, the meaning of a match, an example line of a real system, and the source of that line.
 #pragma once
 
 #include <cstddef>

@@ -140,9 +140,9 @@ class JumpFinder {
     return i + 1 < file.end && time(file, i + 1) < time(file, i - 1) - kLeastBack / 2;
   }
 
-  // The weight of a jump ahead. A log with an hour of silence looks like one whose clock was set ahead by an hour, but
-  // the other logs tell the two apart. Only a log whose clock was set continues after the end of all other logs, and
-  // would end together with them if the jump were removed.
+  // The weight of a jump ahead. A log with an hour of silence looks like a log whose clock was set ahead by an hour,
+  // but the other logs tell the two apart. Only a log whose clock was set continues after the end of all other logs,
+  // and would end together with them if the jump were removed.
   double ahead_of_others(const OneFile& file, const ClockStep& step) {
     std::int64_t last = kNoTime;
     std::uint64_t meanwhile = 0;

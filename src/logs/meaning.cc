@@ -171,7 +171,7 @@ Meaning MessageReader::read() {
   meaning_.torn = has(Says::torn) && error_.error == 0;
   meaning_.unclean = has(Says::unclean);
   meaning_.reunited = has(Says::reunited);
-  // The others excluded the writer, so the message does not report another node as missing.
+  // The other nodes excluded the writer, so the message does not report another node as missing.
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;
   const bool in_vain = has_failed_attempt();
   read_stop();

@@ -56,7 +56,7 @@ bool MessageReader::precedes_node_name(const Statement& statement) const {
          low().substr(statement.end, next->begin - statement.end).find_first_of(",;") == std::string_view::npos;
 }
 
-// True if the others excluded the writer: "This node was removed", but not "this node's peer n2 was removed".
+// True if the other nodes excluded the writer: "This node was removed", but not "this node's peer n2 was removed".
 bool MessageReader::is_outcast() const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::outcast) return false;

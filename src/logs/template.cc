@@ -8,8 +8,8 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kLongestWord = 64;
-// The most first words of messages of one length that have a branch of their own. Later words share a branch (Drain's
-// maxChild).
+// At most this many first words of messages of one length have a branch of their own. Later first words share a branch
+// (Drain's maxChild).
 constexpr std::size_t kMostFirstWords = 100;
 constexpr std::size_t kCrowded = 64;  // from this many kinds in one leaf on, a smaller similarity is sufficient
 constexpr double kSimilarInCrowd = 0.3;
@@ -60,7 +60,7 @@ TemplateId Templates::other(Level level) {
 // kind differ become placeholders.
 TemplateId Templates::place(const std::vector<Word>& words, Level level, Word logger, std::uint32_t errors) {
   // The tree has a fixed depth. The levels are the length (with level, logger and errors), then the first two words. A
-  // word is not used if it contains placeholders or digits, or if there are too many different ones.
+  // word is not used if it contains placeholders or digits, or if there are too many different words.
   const std::uint64_t top = mix(mix(mix(words.size(), static_cast<std::uint64_t>(level)), logger), errors);
   const auto route = [&](std::size_t i) -> Word {
     if (i >= words.size() || words[i] == kAny) return kAny;

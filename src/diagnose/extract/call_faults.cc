@@ -137,7 +137,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   shape(fault.times, often);
   if (with_shapes || shapes.empty()) shape(fault.times, !often);
   if (!with_shapes) return shapes;
-  // A message reports one failed call. If the error usually lasts, others may have failed without a message.
+  // A message reports one failed call. If the error usually lasts, other calls may have failed without a message.
   if (fault.times == 1 && !group.first->seen() && lasting_error(group.err)) shape(-1, true);
   if (fault.times != 1) {
     shape(1, often);

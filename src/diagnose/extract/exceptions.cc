@@ -21,7 +21,7 @@ std::string one_line(std::string text) {
   for (char& c : text)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   if (text.size() > kLongestMessage)
-    text.clear();  // a program that compares the message would not accept a truncated one
+    text.clear();  // a program that compares the message would not accept a truncated message
   return text;
 }
 

@@ -15,7 +15,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostEnds = 2;   // ends for which guesses are made, the last ones
+constexpr std::size_t kMostEnds = 2;   // guesses are made for at most this many ends, the last ones
 constexpr std::size_t kMostFiles = 2;  // files that the node used before each end
 constexpr std::int64_t kFewDescriptorsLeft = 16;
 constexpr std::int64_t kLittle = 1 << 20;  // a memory limit in bytes that every node exceeds

@@ -1,4 +1,4 @@
-// Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged one. Logs show that a node was
+// Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged fault. Logs show that a node was
 // killed, but not that it was partitioned before, or that another node was paused. Each such guess is tried alone
 // first. An action that the node does in that run, but never without faults, marks a state in which the kill may
 // matter, so in further trials the logged fault waits for this action. Other trials inject the logged fault at fixed

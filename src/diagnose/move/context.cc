@@ -1,5 +1,5 @@
 // Level 2: faults that wait for their context. This is algorithm 1 of the paper, applied to the node's events before
-// the fault: the fault waits for the last event, then also for the one before it, and so on. If another node has the
+// the fault: the fault waits for the last event, then also for the event before it, and so on. If another node has the
 // event in the test deployment, the fault is armed on all nodes, and the first node that meets the context receives it
 // (amplification); partitions are not amplified. Contexts that the survey rules out are not tried: events that no node
 // has, and contexts whose fault would fire at a moment that was tried already.
@@ -320,7 +320,7 @@ class ContextMove final : public Move {
   }
 
   // The paper's processTrace: true if the last events before the fault are those of the context. Only events that
-  // production's dump contains are compared, because many others depend on the timing of this run.
+  // production's dump contains are compared, because many other events depend on the timing of this run.
   bool order_kept(const Fault& fired, const RunResult& result) const {
     const trace::Trace& trace = result.trace;
     const std::int64_t until = fired_at(fired, result);

@@ -138,7 +138,8 @@ class LimitTrials {
     }
     Fault fault = limit(kind, first);
     if (kind == FaultKind::descriptors) fault.resource.limit = kFewDescriptors;
-    const bool guessed = first.assumed;  // then all are guessed: build() removes guesses if there are others
+    // if this call is guessed, all are, because build() removes guessed calls if there are others
+    const bool guessed = first.assumed;
     const double yield =
         prior((calls.size() > 1 ? kShareLimitOneCause : kShareLimit) * (guessed ? kShareGuessed : 1), weight);
     const std::string what =

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kMostWider = 4;       // partitions of an incident that are also tried wider
 constexpr std::size_t kMostMixed = 16;      // calls that are also tried together with process and network faults
 constexpr std::size_t kMostPaired = 4;      // calls that are also tried in pairs
-constexpr std::size_t kMostCalls = 1000;    // the most likely ones; others are not tried
-constexpr std::size_t kMostIncidents = 64;  // the last ones; others are not tried
+constexpr std::size_t kMostCalls = 1000;    // at most this many calls are tried, the most likely ones
+constexpr std::size_t kMostIncidents = 64;  // at most this many incidents are tried, the last ones
 
 bool call(const Candidate& c) { return hits_by_count(c.kind); }
 
@@ -285,7 +285,7 @@ class Builder {
   }
 
   // Faults of earlier incidents are many, and each is unlikely to be the cause. Proposes several in one run, each at
-  // its own time, so that a fault that cannot be injected does not prevent the others.
+  // its own time, so that a fault that cannot be injected does not prevent the other faults.
   void old_faults_together(const std::vector<List>& incidents) {
     if (!world_.uses("groups") || incidents.size() < 3) return;
     List group;

@@ -29,7 +29,7 @@ bool is_network_call(std::string_view call) {
   return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") ||
          call == "bind" || call == "listen" || call == "socket";
 }
-// True for errors with which connections fail or end. A read or write that returns one is that of a socket.
+// True for errors with which connections fail or end. A read or write that returns such an error is that of a socket.
 bool ends_connection(int error) {
   switch (error) {
     case ECONNREFUSED:

@@ -132,8 +132,8 @@ void Guesses::add_stops() {
   if (first == kNoTime) first = case_.first() + (case_.last() - case_.first()) / 2;
   const std::int64_t duration = std::clamp((case_.last() - case_.first()) / 4, kShortGuess, kLongGuess);
   const std::string words = "no message names a cause";
-  // A node that logs only its usual messages, while others log unusual ones, may be the node that was paused or
-  // partitioned.
+  // A node that logs only its usual messages, while other nodes log unusual messages, may be the node that was paused
+  // or partitioned.
   std::map<std::string, std::uint64_t> unusual;
   std::size_t noticed = 0;
   for (std::size_t n = 0; n < evidence_.failure.nodes.size(); ++n)

@@ -50,7 +50,7 @@ class HintReader {
   void add(const logs::Hint& hint);
 
   // Adds a hint from a log of an unknown node. If the deployment has few nodes, the hint is added for each node except
-  // the one that the message is about.
+  // the node that the message is about.
   void add_of_some_node(const logs::Hint& hint);
 
   // `since`: see Origin::since_ns.
@@ -108,7 +108,7 @@ class HintReader {
   // Collects notes for the user: what could not be used, and which faults are tried although no message mentions them.
   void notes();
 
-  // Passes the observables to the search, with a quote of each one whose meaning is known.
+  // Passes the observables to the search, with a quote of each observable whose meaning is known.
   void observables();
 
   Evidence& inputs_;

@@ -56,7 +56,7 @@ void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& si
   }
 }
 
-// The hints in groups by time. Hints that are at most kTogether apart are in the same group.
+// Groups the hints by time. Hints that are at most kTogether apart are in the same group.
 class Groups {
  public:
   explicit Groups(const std::vector<Hint>& hints) : group_of_(hints.size(), kNoNode) {

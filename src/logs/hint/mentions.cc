@@ -204,7 +204,7 @@ std::string endpoint_at_beginning(std::string_view text) {
   return digits < 2 ? std::string() : std::string(address) + std::string(text.substr(0, digits));
 }
 
-// The address with port that distinguishes the node from others on the same host. It is the prefix of most of the
+// The address with port that distinguishes the node from other nodes on the same host. It is the prefix of most of the
 // node's messages, or the address at which the node reports that it listens. "" if there is none.
 std::string own_endpoint(const Logs& logs, const NodeLog& here) {
   constexpr std::size_t kLeastMessages = 2;

@@ -20,7 +20,8 @@ constexpr std::int64_t kNoticedWithin = 2 * kSecond;
 // Two nodes that lose their connection notice it within this time of each other.
 constexpr std::int64_t kNoticedTogether = kSecond;
 
-constexpr std::int64_t kLeastSilentTime = kSecond;  // if others miss a node, a shorter silence of it is no evidence
+// if other nodes miss a node, a shorter silence of that node is no evidence
+constexpr std::int64_t kLeastSilentTime = kSecond;
 // The assumed length of a pause that other nodes notice: they usually do not notice shorter ones.
 constexpr std::int64_t kAssumedPause = 10 * kSecond;
 

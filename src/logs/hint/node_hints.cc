@@ -290,7 +290,7 @@ void NodeReports::add_slow_disk() {
       add(report, has_place(found_.names, here_.node, found_.failure.text(*report.first)) ? kExplicit : kOtherDisk)
           .node = other;
   }
-  // If the message names another node, the writer is probably a coordinator that watches the disks of others.
+  // If the message names another node, the writer is probably a coordinator that watches the disks of other nodes.
   if (own != nullptr)
     add(*own, has_place(found_.names, here_.node, found_.failure.text(*own->first)) ? kOtherDisk : kExplicit);
 }

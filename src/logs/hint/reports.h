@@ -14,7 +14,7 @@ namespace rose::logs {
 
 struct Report : Repeated {
   Meaning meaning;              // the meaning of the first message
-  std::vector<Report> earlier;  // Of the episodes that are over, the best one; at most one element. See put_episode().
+  std::vector<Report> earlier;  // the best of the episodes that are over; at most one element. See put_episode().
 };
 
 using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, peer
@@ -24,8 +24,8 @@ using FailedCall = std::tuple<int, std::string, std::string>;  // error, path, p
 void put(Report& report, const Message& message, const Meaning& meaning, double weight);
 // Adds a message to the report that a peer is missing. Messages that are far apart belong to different episodes.
 void put_episode(Report& report, const Message& message, const Meaning& meaning, double weight);
-// Replaces the report by its best episode: the one with the greatest weight; among equal ones the one with the most
-// messages; among these the first one. Call this after the last put_episode().
+// Replaces the report by its best episode: the episode with the greatest weight; if several have this weight, the
+// episode with the most messages, and of these the first. Call this after the last put_episode().
 void settle(Report& report);
 // Merges reports of the same failure. The layers of a program log a failure one after the other, each with the part of
 // the path that it knows ("/srv/n1/data/db", "data/db").

@@ -39,7 +39,7 @@ std::vector<std::uint64_t> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// True if others clearly miss the node at that time. Their messages are then better evidence of a partition.
+// True if other nodes clearly miss the node at that time. Their messages are then better evidence of a partition.
 bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts) {
   return ts != kNoTime && std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
            return hint.kind == Hint::Kind::silence && hint.weight >= kLogGap &&

@@ -77,8 +77,8 @@ bool CsvTable::find_columns(std::string_view head) {
 }
 
 // Guesses the columns of rows without a header. The time is the first column with a timestamp in every row; the level
-// is the first one with a level in every row; the host is the first one with a node's name in every row. The longest of
-// the other columns is the text.
+// is the first column with a level in every row; the host is the first column with a node's name in every row. The
+// longest of the other columns is the text.
 bool CsvTable::derive_columns(std::span<const std::string> sample, const IsNode& is_node) {
   constexpr std::size_t kFewestColumns = 3;
   std::vector<std::vector<std::string>> rows;

@@ -133,7 +133,7 @@ struct Form::Inner {
 
   // Counts a line of the last program. Returns true if few of this program's lines have the form.
   bool mostly_formless(bool formed_line, bool itself) {
-    constexpr std::size_t kFew = 2;  // a message may have this many continuation lines that do not look like one
+    constexpr std::size_t kFew = 2;  // at most this many continuation lines of a message may look like messages
     auto known = formed.find(last_program);
     if (known == formed.end()) {
       if (formed.size() >= kMostPrograms) return true;

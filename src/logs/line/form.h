@@ -43,7 +43,7 @@ struct CustomForm {
 enum class LineRole {
   message,  // the line begins a message
   rest,     // the line continues the message before it
-  joined,   // the line is the rest of one that the log of the container had split
+  joined,   // the line is the rest of a line that the log of the container had split
   nothing,  // the line is empty or a separator
 };
 

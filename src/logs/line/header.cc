@@ -10,7 +10,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostSteps = 16;  // tokens of one header
+constexpr std::size_t kMostSteps = 16;  // the most tokens of one header
 constexpr std::size_t kLongestLevel = 8;
 
 // Reads the first line of a report in Erlang: "=ERROR REPORT==== 5-Jun-2024::12:00:00 ===". The lines after it are the

@@ -1,4 +1,5 @@
-// What the parsers of times share: a cursor over the text, the names of months and zones, and the parsed date and time.
+// The parts that the parsers of times share: a cursor over the text, the names of months and zones, and the parsed date
+// and time.
 #pragma once
 
 #include <algorithm>

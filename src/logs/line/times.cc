@@ -132,7 +132,7 @@ std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
 }
 
 // Parses "06/05/2024 12:00:00", "5.6.2024 12:00:00", "24/06/05 12:00:00", "06-05 12:00:00.123". If both numbers could
-// be the month, it is the first one before a '/' (the American order), and otherwise the second one.
+// be the month, the month is the first number if a '/' follows (the American order), and otherwise the second number.
 std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   DateTime moment;
   const int first = cursor.short_number(99);

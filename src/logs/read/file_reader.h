@@ -39,7 +39,7 @@ class FileReader {
   [[nodiscard]] bool names_nodes() const { return options_.node_of && source_.node.empty(); }
 
   // Several programs may write into one file. If only some of them write the year, the year of their lines is used for
-  // the others.
+  // the lines of the other programs.
   void find_year(const std::vector<std::string>& sample, const IsNode& is_node);
 
   // Determines which part of a line names the node that wrote it, unless a layer names the host. It is the part that is

@@ -26,7 +26,7 @@ struct FileResult {
   Logs::Texts texts;
 };
 
-// How much of one file may be kept, or was kept so far, for all nodes together.
+// An amount of data of one file, for all nodes together: the amount that may be kept, or that was kept so far.
 struct Share {
   std::size_t messages = 0, text = 0;  // number of messages; bytes of text
 };
