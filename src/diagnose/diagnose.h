@@ -76,7 +76,7 @@ struct Candidate {
   std::string path, peer;      // patterns
   std::uint64_t count = 0;     // number of its events
   std::int64_t first_ts = 0;
-  std::string why;                            // for people: the evidence for it
+  std::string why;                            // for people: the evidence for the candidate
   schedule::Fault fault;                      // the fault as level 1 injects it
   bool symptom = false;                       // explained by an earlier fault
   bool perhaps_symptom = false;               // the end of one of the node's processes may explain it
@@ -86,23 +86,25 @@ struct Candidate {
       // observed)
       other_length;
   std::int64_t last_ts = 0;         // its last event; for pauses and partitions, their end
-  std::vector<std::int64_t> again;  // SCF: the times at which it began to fail in later incidents, ascending
-  std::int64_t since_ts = 0;  // if logs show only a time span: it happened between this and first_ts; 0: at first_ts
-  bool profiled = false;      // the profile contains it as well, but far more rarely
+  std::vector<std::int64_t> again;  // SCF: the times at which the call began to fail in later incidents, ascending
+  // if logs show only a time span: the fault happened between this and first_ts; 0: at first_ts
+  std::int64_t since_ts = 0;
+  bool profiled = false;  // the profile also contains the failure, but far more rarely
   int ordinariness =
       0;  // SCF: 0 disk or resource error, 1 other, 2 everyday, 3 occurs in healthy programs all the time
   bool own_end = false;        // PS: the process ended itself
   bool partly = false;         // PS: other processes of the node continued
-  bool stepped = false;        // clock: it was set at first_ts; false: it was wrong all the time
+  bool stepped = false;        // clock: the clock was set at first_ts; false: it was wrong all the time
   bool complained = false;     // clock: a program reports that it is wrong
   bool blocked = false;        // PS: the process waited for a disk
-  bool out_of_memory = false;  // PS: the kernel's OOM killer ended it
+  bool out_of_memory = false;  // PS: the kernel's OOM killer ended the process
   bool foreign = false;        // SCF, PS: the test deployment does not run the program of the process
-  bool follows = false;        // SCF: it always occurs right after a start of its node, or after a more serious failure
-  double usual = 1;            // factor; below 1: such an end, pause or failure occurs often without harm
-  bool first = false;          // a disk or resource error that precedes all other faults
-  bool fatal = false;          // SCF: the node ended itself right after it
-  double plainness = 1;        // 0..1: how clearly the evidence states it; 1: recorded by a tracer
+  // SCF: the failure always occurs right after a start of its node, or after a more serious failure
+  bool follows = false;
+  double usual = 1;      // factor; below 1: such an end, pause or failure occurs often without harm
+  bool first = false;    // a disk or resource error that precedes all other faults
+  bool fatal = false;    // SCF: the node ended itself right after the call
+  double plainness = 1;  // 0..1: how clearly the evidence states it; 1: recorded by a tracer
   Known known = Known::seen;
   bool assumed = false;            // no evidence mentions it; it is only a possible explanation
   double weight = 0;               // probability that it belongs to the cause; the weights of a plan add up to 1
@@ -114,7 +116,7 @@ struct Candidate {
 struct RestartSeen {
   std::string node;
   std::int64_t ts = 0;    // time of the first end
-  int signal = 0;         // the signal that ended it last; 0: it exited
+  int signal = 0;         // the signal that last ended the process; 0: the process exited
   int status = 0;         // if it exited: its exit status
   std::size_t after = 0;  // number of candidates that are failed calls after the first restart of any node
 };

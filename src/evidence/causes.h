@@ -19,12 +19,12 @@ struct Cause {
   int node = -1;
   std::vector<int> peers;  // of a partition: the nodes from which `node` is cut off; empty: all
   std::int64_t start = 0;
-  std::int64_t end = 0;  // when its direct effect ended: the process ran again, or the partition had healed
+  std::int64_t end = 0;  // when the cause's direct effect ended: the process ran again, or the partition had healed
   std::string words;     // "n1 was killed"
   bool partly = false;   // other processes of the node continued
   std::int64_t lead_ended_ns =
       0;                      // of ends: the time until which the leading process could use its disk; 0: it was killed
-  double plainness = 1;       // how clearly the evidence states it
+  double plainness = 1;       // how clearly the evidence states the cause
   bool main_unknown = false;  // of an end: it is unknown which process is the node's main process
 
   // True if the cause affects the connection between these nodes; negative numbers are unknown nodes.

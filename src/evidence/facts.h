@@ -31,16 +31,16 @@ struct Times {
 
 struct ProcessEvent {
   const Observation* event = nullptr;
-  std::size_t source = 0;  // index of the source that contains it
+  std::size_t source = 0;  // index of the source that contains the event
   int node = -1;
-  int signal = 0;  // the signal that ended it; 0: it exited
+  int signal = 0;  // the signal that ended the process; 0: the process exited
   int exit_code = -1;
   bool main = false;
   bool main_known = false;   // some event of the node shows which process is the main one
   std::uint64_t weight = 1;  // number of events that the record represents
   std::int64_t began = 0;    // end_began() of the event
   bool foreign = false;      // the test deployment does not run its program
-  bool asked = false;        // another process had asked it to end, by a signal that it caught
+  bool asked = false;        // another process had asked this process to end, by a signal that this process caught
 };
 
 // The time at which the end of a process began, that is, at which its signal was sent. For a record that lacks this

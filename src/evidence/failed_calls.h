@@ -27,9 +27,9 @@ struct FailedCall {
   std::int64_t done = 0;  // if `err` is 0: the number of bytes that the call transferred
   std::uint32_t requested =
       0;                // if `err` is 0: the number of bytes requested; 0: an access to a mapped file ended in SIGBUS
-  std::string pattern;  // pattern of its path
+  std::string pattern;  // the pattern of the call's path
   Peer peer;
-  const Cause* cause = nullptr;    // the event that explains it; nullptr: none
+  const Cause* cause = nullptr;    // the event that explains the failure; nullptr: none
   const Source* source = nullptr;  // the source of its first event
   const Observation* first = nullptr;
   std::uint64_t count = 0;

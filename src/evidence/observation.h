@@ -21,7 +21,7 @@ enum class Known { seen, stated, inferred };
 // How an observation is known, and where it was found.
 struct Origin {
   Known known = Known::seen;
-  double reliability = 1;     // 0..1: how clearly the evidence states it; 1: the kernel recorded it
+  double reliability = 1;     // 0..1: how clearly the evidence states the observation; 1: the kernel recorded it
   std::string words{};        // for people: the message that states it, or the reason why it is assumed
   std::int64_t since_ns = 0;  // it happened between this time and its timestamp; 0: at its timestamp
   std::string by{};           // of a silence: the node whose log reports it; "": unknown

@@ -15,7 +15,7 @@ struct Contact {
   const Observation* event = nullptr;
   int from = -1;
   int to = -1;
-  double plain = 0;     // 0..1: how clearly its error indicates a partition; 0: it succeeded
+  double plain = 0;     // 0..1: how clearly the call's error indicates a partition; 0: the call succeeded
   bool out = false;     // only outgoing traffic is dropped; incoming may still arrive
   int port = 0;         // of a connect in progress: the port of the service
   bool unseen = false;  // a connect whose arrival the other node's tracer did not record

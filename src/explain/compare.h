@@ -53,7 +53,8 @@ struct Difference {
   // this respect.
   bool only_bug = false;
   Nearness nearness = Nearness::elsewhere;
-  std::int64_t after_ns = 0;   // time from the fault to the step's first occurrence; in correct runs, if it is missing
+  // time from the fault to the step's first occurrence; in correct runs, if the step is missing
+  std::int64_t after_ns = 0;
   std::uint32_t in = kNoKind;  // the function that the step's thread had entered last
   // how well the step separates the runs, how near it is to the fault, and whether the bug also occurs without it; 0..1
   double strength = 0;

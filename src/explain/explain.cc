@@ -130,8 +130,8 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
-// Adds to `out` the stacks of threads that are in a function of the application. If there are none, adds one other
-// stack.
+// Adds to `out` the stacks of threads that are in a function of the application. If there are none, adds one of the
+// other stacks.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)

@@ -73,7 +73,7 @@ struct StoryLine {
   std::int64_t at_ns = 0;  // since the workload began
   std::string node, text;
   std::string evidence;      // "event 412", "n1/stderr.log:17", "3 of 3 failing runs, 0 of 3 correct ones"
-  bool first_wrong = false;  // the first difference that all failing runs have and no correct run
+  bool first_wrong = false;  // the first difference that all failing runs have and no correct run has
 };
 
 // What identifies a function besides its name.

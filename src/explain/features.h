@@ -39,7 +39,8 @@ struct Evidence {
   int line = 0;
   std::set<std::string> nodes;
   bool at_failed_call = false;  // the function was on the stack of a call that a fault made fail
-  bool reported = false;  // it reported the error to its caller, so what it does and returns follows from the error
+  // the function reported the error to its caller, so what it does and returns follows from the error
+  bool reported = false;
   // `fresh`: the nodes ("": any) on which all failing runs enter the function after the fault, and no other run does.
   // `lost`: the nodes on which all correct runs enter it after the fault, and no failing run does.
   std::set<std::string> fresh, lost;

@@ -109,7 +109,7 @@ struct Run {
   // kinds of functions that were entered too often to be watched to the end, so a missing entry proves nothing
   std::set<std::uint32_t> let_go;
   std::vector<schedule::Value> values;    // answers to queries; add_values() makes steps of them
-  std::set<std::uint32_t> unasked;        // queries that other runs were asked, but not this one
+  std::set<std::uint32_t> unasked;        // queries that other runs were asked, but not this run
   bool cut_short = false;                 // the last steps are missing, because there were more than kMostSteps
   std::vector<RecordedMessage> recorded;  // messages of nodes that record themselves, in each node's order
   std::set<std::string> recorded_late;    // nodes whose recordings lack their beginning, because it was overwritten

@@ -37,7 +37,7 @@ struct Question {
 // A value, or a class of values if there are many, in the runs of one side.
 struct ValueCount {
   std::string value;
-  std::size_t runs = 0;    // number of runs in which it occurs after the fault
+  std::size_t runs = 0;    // number of runs in which the value occurs after the fault
   std::size_t times = 0;   // number of occurrences after the fault, in all of these runs
   std::size_t before = 0;  // number of occurrences before the fault
 };

@@ -43,7 +43,7 @@ bool MessageReader::reports_start() const {
     // The words do not count as a part of a longer identifier: "starting_partitioned_network".
     if (statement.end < low().size() && (low()[statement.end] == '_' || low()[statement.end] == '-')) return false;
     if (!statement.entry->words.starts_with("version")) return true;
-    // The version of a program has several parts, "7.0.0". Those of blocks, protocols and files have one.
+    // The version of a program has several parts, "7.0.0". The versions of blocks, protocols and files have one part.
     const std::size_t digit = low().find_first_of("0123456789", statement.end);
     if (digit == std::string_view::npos || digit > statement.end + 4) return false;
     const std::size_t following = low().find_first_not_of("0123456789", digit);

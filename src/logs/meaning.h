@@ -58,11 +58,12 @@ struct Meaning {
   // the message contains a traceback of Python; if the exception was not caught, this is the last output
   bool traceback = false;
   bool out_of_memory = false;
-  bool lost = false;         // a peer is missing, silent or refuses connections
-  std::size_t lost_end = 0;  // lost: the offset after the words that report it; 0: only an error reports it
-  bool cut_off = false;      // the network interface of the writer is down, or its kernel drops packets
-  bool unresolved = false;   // a host name was not resolved: the missing peer may be the name server
-  bool outcast = false;      // the other nodes excluded the writer from the cluster
+  bool lost = false;  // a peer is missing, silent or refuses connections
+  // lost: the offset after the words that report the missing peer; 0: only an error reports it
+  std::size_t lost_end = 0;
+  bool cut_off = false;     // the network interface of the writer is down, or its kernel drops packets
+  bool unresolved = false;  // a host name was not resolved: the missing peer may be the name server
+  bool outcast = false;     // the other nodes excluded the writer from the cluster
   // lost: the machine of the peer answered, as it does when the peer's process ends. The machine of a partitioned peer
   // does not answer.
   bool closed = false;

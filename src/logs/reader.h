@@ -101,7 +101,7 @@ struct Input {
 };
 
 struct ReadOptions {
-  std::vector<CustomForm> custom;  // The first one whose glob matches a file is used for the file.
+  std::vector<CustomForm> custom;  // the first form whose glob matches a file is used for that file
   std::int64_t zone_ns = 0;        // ns east of Greenwich, for times without a zone
   // Maps a host that a line names to a node; "" if the host is no node. Used for files whose node was not given. If the
   // function is empty, all lines of a file are assumed to come from one node.

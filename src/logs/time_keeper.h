@@ -32,7 +32,7 @@ class TimeKeeper {
   std::int64_t zone_ns_;
   std::int64_t written_ns_;
   std::int64_t near_ns_ = kNoTime;
-  int year_ = 0;  // the year that was given to the last timestamp without one
+  int year_ = 0;  // the year that was given to the last timestamp without a year
   std::int64_t last_yearless_ = kNoTime;
   std::int64_t days_ = 0;  // number of days that are added to timestamps without a date
   std::int64_t last_dateless_ = kNoTime;

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kEvery{2};
 constexpr int kListEvery = 25;                // the list of files is updated once in this many times kEvery
-constexpr std::int64_t kMatchSpacing = 1000;  // ns between the messages that are placed before a matched one
+constexpr std::int64_t kMatchSpacing = 1000;  // ns between the messages that are placed before a matched message
 
 bool has_times(const NodeLog& node) {
   return std::any_of(node.messages.begin(), node.messages.end(),

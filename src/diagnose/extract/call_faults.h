@@ -17,11 +17,11 @@ namespace rose::diagnose {
 struct Failure {
   const FailedCall* group = nullptr;
   std::string syscall;
-  bool far_more = false;  // the profile contains it, but far more rarely
+  bool far_more = false;  // the profile contains the failure, but far more rarely
   double normal = 0;      // average number in a run of the profile
   int ordinariness = 0;
   std::string follows;    // for people: the event that it always follows; "": none
-  std::int64_t torn = 0;  // bytes of its data that a short write had written right before it; 0: none
+  std::int64_t torn = 0;  // bytes of the call's data that a short write had written right before the call; 0: none
 
   // True if an access to a mapped file failed, so that there is no call that can be made to fail.
   [[nodiscard]] bool of_mapping() const { return group->err == 0 && group->requested == 0; }

@@ -211,7 +211,7 @@ class ContextMove final : public Move {
       if (at_ < events_.size() && keys_.contains(events_[at_].key)) ended_ = true;
       if (context_.size() >= kMostContext) ended_ = true;
     } else if (!context_.empty() || ++unseen_ > kMostUnseen) {
-      ended_ = true;  // the deployment never has this event before the accepted ones
+      ended_ = true;  // the deployment never has this event before the accepted events
     } else {
       skip_event();  // the context is still empty: it may begin with the next earlier event
     }

@@ -14,7 +14,8 @@ namespace rose::logs {
 namespace {
 
 constexpr std::int64_t kLeastGap = kSecond;  // shorter gaps are never taken for a pause
-// Only a gap of kLongerThanUsual times the usual one is evidence.
+// If the usual gap of a log is already as long as a pause would be, a gap is evidence only if it is at least
+// kLongerThanUsual times as long as the usual gap.
 constexpr std::int64_t kLongerThanUsual = 2;
 constexpr std::size_t kMostTimeouts = 20;  // if a log reports this many timeouts, they are normal for the system
 constexpr double kSharedSilence = 0.8;     // a gap is shared if the other nodes are silent during this share of it

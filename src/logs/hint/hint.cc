@@ -153,7 +153,7 @@ void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
   std::erase_if(hints, [&](const Hint&) { return dropped[i++]; });
 }
 
-// A wrong clock differs from the clocks of all other nodes, and each of these differs only from the wrong one.
+// A wrong clock differs from the clocks of all other nodes, and each of these clocks differs only from the wrong clock.
 void weigh_clocks(std::vector<Hint>& hints) {
   std::map<std::string, std::set<std::string>>
       differ;  // key: a node; value: the nodes whose clocks differ from its clock

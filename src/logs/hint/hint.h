@@ -35,7 +35,7 @@ struct Hint {
   std::int64_t since_ns = kNoTime;
   // end: when the process started again; stop, silence: when the pause or silence was over; kNoTime: not seen.
   std::int64_t until_ns = kNoTime;
-  std::uint64_t count = 1;         // number of messages that report it
+  std::uint64_t count = 1;         // number of messages that report this cause
   int error = 0;                   // call: the error
   bool exact = false;              // call: the message names the system call
   Limit limit = Limit::disk_full;  // limit: which resource
@@ -50,11 +50,13 @@ struct Hint {
   bool answered = false;           // silence: at least one message reports a closed or refused connection
   bool unreachable = false;        // silence: the peer could not be reached, whether or not its process was running
   bool no_route = false;  // silence: the peer was unreachable because the node that logs the message had no route to it
-  bool itself = false;    // end: the process itself caused it
-  bool reported = false;  // end: a message reports the end; false: the hint's message is the last one before the end
-  bool unnamed = false;   // silence, end: the message does not name the peer; call: it does not name the failed call
-  bool passing = false;   // it is a single error, after which everything went on as before
-  bool missed = false;    // end, stop: the only evidence is that other nodes miss the node
+  bool itself = false;    // end: the process itself caused its end
+  // end: a message reports the end; false: the hint's message is the last message before the end
+  bool reported = false;
+  // silence, end: the message does not name the peer; call: the message does not name the failed call
+  bool unnamed = false;
+  bool passing = false;  // the message reports a single error, after which everything went on as before
+  bool missed = false;   // end, stop: the only evidence is that other nodes miss the node
   // silence: a timeout expired; false: the peer is only reported as gone, so it may have left on request
   bool timed_out = false;
   bool ended_early = false;    // end: the only evidence is that the node's log ends early

@@ -271,7 +271,7 @@ void add_restarts(Findings& found, std::size_t n) {
   }
 }
 
-// True if another node stops, or its log ends, at least kEarlyEnd after this one. `stops`: when each node was stopped;
+// True if another node stops, or its log ends, at least kEarlyEnd after this node. `stops`: when each node was stopped;
 // kNoTime if it was not.
 bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::int64_t>& stops) {
   const auto leaves = [&](std::size_t index) {

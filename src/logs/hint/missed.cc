@@ -46,7 +46,7 @@ bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
 }
 
 // True if the node's log begins with the same message as in the run without faults, that is, with the program's start,
-// and goes on after `ts` without another start. A process that ended at `ts` writes nothing more, and the next one
+// and goes on after `ts` without another start. A process that ended at `ts` writes nothing more, and the next process
 // would begin in the same way.
 bool goes_on_without_start(const Findings& found, const std::string& name, std::int64_t ts) {
   // largest difference between the clocks of synchronised hosts, with a margin

@@ -36,7 +36,7 @@ std::size_t first_minute(const NodeLog& node) {
   return static_cast<std::size_t>(first_later - node.messages.begin());
 }
 
-// The number of messages up to the one which reports that the program accepts requests, if that message is near the
+// The number of messages up to the message which reports that the program accepts requests, if that message is near the
 // beginning of the log. The messages before it belong to the start, even if none of them reports a start. 0 if there is
 // no such message.
 std::size_t until_serving(const Logs& logs, const NodeLog& node) {
