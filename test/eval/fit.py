@@ -1,8 +1,8 @@
 """A conditional logit model: the probability that a candidate of a case is the cause, by weighted features. It has an
 L2 penalty. All systems have the same influence, however many cases they have. Needs numpy.
 
-The weights are those that rose uses: each keeps its sign, and the penalty pulls it to the weight that was set by
-argument (features.def). A weight without a sign stays as it was set."""
+The weights are those that rose uses: each keeps its sign, and the penalty pulls it to the weight that was chosen
+by reasoning (features.def). A weight without a sign keeps the weight that was chosen."""
 import numpy
 
 # at most this many steps of Newton's method; few suffice, because the penalised likelihood is smooth and nearly concave

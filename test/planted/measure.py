@@ -32,7 +32,7 @@ SOLVED_SHARE = 0.8   # least share of the rate that the correct schedule attains
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800,
           "control": 1800,
           "fixed": 1800, "blind": 600}
-PACKED_FROM = 4096     # a kept log of at least so many bytes is compressed
+PACKED_FROM = 4096     # a kept log of at least this many bytes is compressed
 PATIENCE = 90        # seconds that a command has for its cleanup after a request to stop
 INSTALL_SKIPS = 77
 
@@ -303,7 +303,8 @@ class Case:
                 target.write_bytes(text)
 
     def collect_logs(self, config, runs):
-        """Collects those logs of the incident's run that the diagnosis reads of its own runs, too."""
+        """Collects the logs of the incident's run, that is, of the files that the diagnosis also reads in its own
+        runs."""
         for node in tomllib.loads((self.folder / config).read_text())["node"]:
             folder = next(runs.glob(f"rose-runs/*/run-*/{node['name']}"))
             files = [folder / name for name in ("stdout.log", "stderr.log", *node.get("logs", []))]

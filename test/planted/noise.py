@@ -175,7 +175,7 @@ class Noise:
         for call in self.profile.get("state_changes") or []:
             healthy[call["node"]].append(("sys", call))
         for function in self.profile.get("functions") or []:
-            # skips those that are never entered, which are many
+            # skips functions that are never entered, of which there are many
             if function.get("infrequent") and function.get("count"):
                 healthy[function["node"]].append(("af", function))
         if not self.nodes:

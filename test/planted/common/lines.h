@@ -89,8 +89,8 @@ inline int connect_to(const sockaddr_in& address) {
   return -1;
 }
 
-// Never returns: connects to the primary, sends where(), and passes each line to `take` until that fails or the primary
-// is silent; then it reconnects.
+// Never returns: connects to the primary, sends where(), and passes each line to `take` until `take` fails or the
+// primary is silent; then it reconnects.
 [[noreturn]] inline void follow(const std::string& primary, const std::function<std::string()>& where,
                                 const std::function<bool(Lines& lines, const std::string& line)>& take) {
   const sockaddr_in address = address_of(primary);
