@@ -219,7 +219,7 @@ struct Diagnosis {
   std::optional<std::size_t> first;  // index into `tried` of the schedule that reproduced the bug first
   bool unconfirmed = false;          // the search ended at the first reproduction, as requested, so the rate is unknown
   int level = 0;
-  int schedules = 0;      // number of schedules that were tried until the found one was confirmed, including it
+  int schedules = 0;      // number of schedules tried until the found schedule was confirmed, including the found one
   int runs = 0;           // all runs, including those without faults
   int control_runs = 0;   // of `runs`: those in which no fault had an effect
   int control_hits = 0;   // of control_runs: those in which the bug occurred

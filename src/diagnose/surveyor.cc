@@ -91,7 +91,7 @@ Questions questions(const World& world) {
   return {std::move(all), std::move(calls)};
 }
 
-// Removes guesses about calls that this deployment never makes, because they cannot be tried.
+// Removes guesses about calls that this deployment never makes, because such guesses cannot be tried.
 void drop_uncalled_guesses(World& world) {
   if (!world.survey.made) return;
   std::erase_if(world.plan.candidates, [&](const Candidate& c) {

@@ -11,7 +11,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostLooked = 8;       // candidates examined, most likely first
+constexpr std::size_t kMostLooked = 8;       // at most this many candidates are examined, most likely first
 constexpr std::size_t kMostNamed = 3;        // names listed in one warning
 constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before a fault that are compared
 

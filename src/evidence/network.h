@@ -21,8 +21,8 @@ struct Silence {
   std::int64_t begin_within = -1;
   std::int64_t end_within = -1;
   bool idle = false;          // the receiver waited for no answer, but the sender did
-  std::uint64_t events = 1;   // number of its events in the dump
-  bool open = false;          // it had not ended when the dump was written
+  std::uint64_t events = 1;   // number of events of this silence in the dump
+  bool open = false;          // the silence had not ended when the dump was written
   std::uint64_t packets = 0;  // number of packets exchanged before the silence on this connection
   std::uint16_t port = 0;     // the port of the service, if nodes share one address; otherwise 0
   int failed_at = -1;         // derived from failed calls of this node; -1: from missing packets

@@ -112,7 +112,7 @@ std::vector<std::string> functions_with(const Explanation& explanation, std::set
 // Selects the functions that only the runs of one side (failing or correct) enter.
 struct OneSided {
   std::set<std::string> Suspect::* nodes;  // the nodes on which only the runs of this side enter the function
-  bool missing = false;                    // the runs that fail lack these calls
+  bool missing = false;                    // failing runs lack these calls
   std::string_view why;                    // example: "which only failing runs enter after the fault"
 };
 

@@ -87,7 +87,7 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out);
 
 // The functions that handle the first messages of a node that come after a pause or a partition has ended. The node
 // does not know what has happened meanwhile: its messages are late, and the code that should refuse them is in these
-// functions or near them. They need not differ from those of correct runs, in which the messages are not late.
+// functions or near them. In correct runs, in which no message is late, the same functions may handle the messages.
 void from_late_messages(const Input& input, std::size_t failing, Evidences& out);
 
 // Defined in difference_features.cc: the functions in which failing and correct runs differ.

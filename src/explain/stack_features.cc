@@ -13,7 +13,8 @@
 namespace rose::explain {
 namespace {
 
-// factor for a function that only one of many runs was executing when a fault at a given time fired
+// Factor for a function if the fault was injected at a given time and only one of at least kMany failing runs was
+// executing the function then.
 constexpr double kOnce = 0.5;
 constexpr std::size_t kMany = 4;
 // If at least this many runs have interrupted functions, these functions count in full, even if in all other runs the

@@ -7,7 +7,7 @@
 namespace rose::diagnose {
 namespace {
 
-// Merges the candidates of one kind into the last one. The others get a count of 0, by which they are removed.
+// Merges the candidates of one kind into the last one. The other candidates get a count of 0, so that they are removed.
 void fold(std::vector<Candidate>& candidates, const std::vector<std::size_t>& alike, std::string_view did,
           const Times& all, std::int64_t longest_ns) {
   std::size_t times = 1;

@@ -24,14 +24,15 @@ constexpr std::size_t kMostFaults = 8;    // process and network faults whose co
 constexpr std::uint64_t kMostOccurrence = 50;
 constexpr std::int64_t kTraceSlack = 2'000'000;  // ns, tolerance between the clocks of the injector and of the tracer
 constexpr std::uint64_t kLater = 2;    // at most this many further occurrences are tried if the window began late
-constexpr int kMostLookedAt = 20'000;  // events of a run's trace that order_kept() examines
+constexpr int kMostLookedAt = 20'000;  // order_kept() examines at most this many events of a run's trace
 constexpr std::size_t kMostOpenEvents = 4000;  // events considered in a time span that logs leave open
 constexpr std::size_t kMostOpenKinds = 24;     // kinds of events in that time span that are tried
 constexpr std::size_t kMostOpenTimes = 4;      // occurrences of each kind that are tried
 // moments in that time span for which the survey asks place questions in advance
 constexpr std::size_t kMostOpenAhead = 6;
-constexpr std::size_t kMostElsewhereEvents = 2;  // events of each other node before a fault that are tried
-constexpr std::size_t kMostElsewhere = 6;        // events before a fault that are tried, of all other nodes together
+// of each other node, at most this many events before a fault are tried
+constexpr std::size_t kMostElsewhereEvents = 2;
+constexpr std::size_t kMostElsewhere = 6;  // events before a fault that are tried, of all other nodes together
 
 // True if the dump may have begun after the node started. Its counts of events are then lower bounds.
 bool began_late(const Plan& plan) { return plan.workload_ts == 0; }

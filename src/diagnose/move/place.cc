@@ -418,8 +418,8 @@ class PlaceMove final : public Move {
     plan_steps(times);
   }
 
-  // Plans the trials of the chunk: by kind of place, first passes before second ones. `times`: by place, how often one
-  // call of the function passes it; without an entry it is unknown.
+  // Plans the trials of the chunk, ordered by kind of place; the first passes of places of one kind come before the
+  // second passes. `times`: by place, how often one call of the function passes it; without an entry it is unknown.
   void plan_steps(const std::map<std::size_t, std::uint64_t>& times) {
     std::vector<std::tuple<PlaceKind, std::uint64_t, std::size_t>> order;
     for (const std::size_t place : chunk_) {

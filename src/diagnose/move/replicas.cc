@@ -11,7 +11,7 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostRotations = 4;    // variants of one schedule
-constexpr std::size_t kMostOnReplicas = 64;  // trials that get variants, the most likely ones
+constexpr std::size_t kMostOnReplicas = 64;  // at most this many trials get variants, the most likely ones
 
 using Names = std::vector<std::string>;
 

@@ -65,8 +65,8 @@ bool goes_on_without_start(const Findings& found, const std::string& name, std::
 }
 
 // True if the missing node itself reports a lost connection at that time or right after it. A process that ended can
-// report nothing: the network, or a device in it, has broken the connection, and both sides notice that. The last
-// messages of a process that ends for another reason come before its peers miss it.
+// report nothing, so the process was still running: the network, or a device in it, broke the connection, and both
+// sides noticed. The last messages of a process that ends for another reason come before its peers miss it.
 bool reports_it_too(const Findings& found, const std::string& name, const Hint& silence) {
   if (silence.ts_ns == kNoTime) return false;
   const NodeLog* log = found.log_of(name);

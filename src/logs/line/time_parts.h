@@ -68,7 +68,7 @@ class TimeCursor {
 [[nodiscard]] bool weekday_name(TimeCursor& cursor);
 
 struct TimeZone {
-  bool stands = false;  // a zone follows; if its name is ambiguous, `known` is false
+  bool stands = false;  // the text has a zone; if its name is ambiguous, `known` is false
   bool known = false;
   std::int64_t ns = 0;
 };
