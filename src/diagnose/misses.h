@@ -25,8 +25,8 @@ class Misses {
   // Adds a miss. Runs whose faults fired at the same moment (moment_of()) have the same effect, so they count as runs
   // of one schedule even if their conditions differ.
   void add(std::string moment, std::size_t tried, int level, double yield);
-  // The schedule with the highest expected yield; nullptr if there is none. Skips those that are running, and those
-  // that have reproduced the bug since.
+  // The schedule with the highest expected yield; nullptr if there is none. Skips schedules that are running, and
+  // schedules that have reproduced the bug since.
   [[nodiscard]] Missed* best(const std::vector<Tried>& tried, const std::function<bool(std::size_t)>& running);
   // Counts another run of the schedule.
   static void take(Missed& missed);

@@ -585,7 +585,7 @@ class Search {
           first < all.size() ? fmt::format("; it was reached first of {} alternatives: {}", all.size(), known.reason)
                              : fmt::format("; it was not reached, as one of {} alternatives", all.size());
       // If the move does not propose the trial any more, because it learned other outcomes of this batch, the outcome
-      // stays in the record until the move proposes it again.
+      // stays in the record until the move proposes the trial again.
       const bool same = all[i].move->take_one(t);
       if (i == first) {
         known.trace = std::move(trial.result.trace);

@@ -302,7 +302,7 @@ void Simplifier::plan_details() {
     for (Fault& fault : changed.schedule.faults) {
       make_readable(fault.when);
       make_readable(fault.until);
-      // Only round durations up: a silence that is slightly too short has no effect.
+      // Round durations up, never down, because a silence that is slightly too short has no effect.
       if (fault.duration_ns >= kSecond && readable(fault.duration_ns) >= fault.duration_ns)
         fault.duration_ns = readable(fault.duration_ns);
     }

@@ -21,7 +21,7 @@ namespace rose::explain {
 
 enum class Verdict {
   explained,
-  nothing_found,   // the bug occurred, but failing runs differ from correct ones no more than equal runs differ
+  nothing_found,   // the bug occurred, but no fault fired, or failing and correct runs differ only as by chance
   not_reproduced,  // the bug did not occur
   inconclusive,    // runs could not be judged, or the bug occurs without faults
 };

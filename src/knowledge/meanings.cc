@@ -85,7 +85,7 @@ bool is_causal(std::string_view verb) {
   return verb == "cause" || verb == "lead" || verb == "result" || verb == "trigger" || verb == "make";
 }
 
-// True if the words before word `first` deny the match that begins there, or make it only possible.
+// True if the words before word `first` deny the match that begins there, or say that it is only possible.
 bool is_denied(const std::vector<Word>& words, std::size_t first) {
   std::size_t i = first;
   for (std::size_t skipped = 0; i > 0 && words[i - 1].clause == words[first].clause; --i) {

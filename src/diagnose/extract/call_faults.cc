@@ -244,8 +244,8 @@ Candidate call_candidate(const Given& given, const Times& times, const Failure& 
   c.profiled = failure.far_more;
   c.ordinariness = failure.ordinariness;
   // A connection is mostly reset because the process at the other end has ended, but a device between the two may reset
-  // it, too. If only messages suggest that end, perhaps the same messages that report the call, then the end may
-  // explain the call, but the call remains a candidate.
+  // it, too. If only messages suggest that the process has ended (perhaps the same messages that report the call), the
+  // end may explain the call, but the call remains a candidate.
   const bool reset = group.err == ECONNRESET || group.err == ECONNABORTED || group.err == EPIPE;
   c.perhaps_symptom =
       reset && failure.follows.empty() && group.cause != nullptr && group.cause->plainness < 1 && !group.first->seen();

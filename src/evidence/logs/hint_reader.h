@@ -46,7 +46,7 @@ class HintReader {
   // ..."`.
   [[nodiscard]] std::string failing_node(const logs::Hint& hint) const;
 
-  // Adds what one hint suggests, with less weight if dumps make it unlikely.
+  // Adds the observations that one hint suggests, with less weight if the dumps make them unlikely.
   void add(const logs::Hint& hint);
 
   // Adds a hint from a log of an unknown node. If the deployment has few nodes, the hint is added for each node except

@@ -73,8 +73,8 @@ struct Findings {
   [[nodiscard]] bool is_restarted(std::size_t n, std::int64_t ts_ns) const;
   [[nodiscard]] const std::vector<Restart>& restarts(std::size_t n) const { return restarts_[n]; }
 
-  // Like occurs_throughout(), in the logs of all nodes; false if there is only one node. A fault rarely hits all nodes,
-  // and all the time.
+  // Like occurs_throughout(), in the logs of all nodes; false if there is only one node. A fault rarely hits all nodes
+  // all the time.
   [[nodiscard]] bool occurs_throughout_all(TemplateId kind) const {
     return throughout_.size() > 1 &&
            std::ranges::all_of(throughout_, [&](const std::set<TemplateId>& kinds) { return kinds.contains(kind); });
