@@ -1,6 +1,7 @@
 // Finds what failing runs do after the fault that correct runs do not, and the reverse. Each kind of step is scored by
 // Ochiai's coefficient (as Abreu, Zoeteweij and van Gemund use it to locate faults, "On the Accuracy of Spectrum-based
-// Fault Localization", TAIC PART 2007). The score is reduced by how much the step varies among equal runs. Pure.
+// Fault Localization", TAIC PART 2007). The score is reduced by how much the step varies among equal runs, that is,
+// among runs of one side (failing or correct). Pure.
 #pragma once
 
 #include <cstdint>
@@ -78,8 +79,8 @@ struct Comparison {
   bool enough = true;           // there were runs on both sides
   double chance = 1;            // probability that noise alone makes a clean difference
   bool hidden = false;  // some step separates the sides except for one run, and there are too few runs to trust it
-  // only successions occur with the bug and never without it, and there are too few runs to prove that they are not
-  // chance
+  // The only steps that occur with the bug and never without it are successions, and there are too few runs to prove
+  // that this is no chance.
   bool unproven = false;
   std::size_t noisy = 0;       // kinds of steps in which equal runs differ
   std::size_t unsure = 0;      // functions that were entered too often to be watched

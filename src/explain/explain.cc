@@ -65,12 +65,12 @@ void tell_limits(const Input& input, const Comparison& comparison, Explanation& 
   else if (comparison.none())
     out.limits.push_back(
         comparison.chance > kMostChance
-            ? fmt::format("the differences may be chance: {} kinds of steps vary among equal runs, and with {} failing "
-                          "and {} correct runs noise alone causes such a difference in {:.0f} of 100 cases; more runs "
-                          "(--runs) show more",
+            ? fmt::format("the differences may be chance: {} kinds of steps vary even among failing runs or among "
+                          "correct runs, and with {} failing and {} correct runs noise alone causes such a difference "
+                          "in {:.0f} of 100 cases; more runs (--runs) show more",
                           comparison.noisy, out.failing, out.sound, 100 * comparison.chance)
-            : "failing and correct runs do not differ in anything that was watched, beyond differences among equal "
-              "runs");
+            : "failing and correct runs do not differ in anything that was watched, except in what also varies among "
+              "failing runs or among correct runs");
   if (comparison.unsure > 0)
     out.limits.push_back(fmt::format(
         "{} function{} entered too often to be watched all the time: whether runs differ in {} is not known",

@@ -29,9 +29,9 @@ constexpr std::size_t kExcerpt = 3;  // a log with at most this many messages is
 // factor: the process of the missed node may have ended, because nothing shows that it survived
 constexpr double kEndedOrCut = 0.7;
 // The weights of an end and of a pause, if no machine refused or closed a connection to the node. The machine of a
-// process that ended refuses or closes connections, unless the machine fails, too. Without that, the silence may also
-// be a partition or a pause. Therefore the weight of a silence (kMissedByOthers) times these factors stays below the
-// weight from which diagnose lets a hint explain other hints.
+// process that ended refuses or closes connections, unless the machine fails, too. If no machine does so, the silence
+// may also be a partition or a pause. Therefore the weight of a silence (kMissedByOthers) times these factors stays
+// below the weight from which diagnose lets a hint explain other hints.
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
 

@@ -82,8 +82,8 @@ class HeaderReader {
   // Ruby's letter.
   bool before_time(std::string_view part, std::size_t end);
 
-  // Parses the fields between '|'. ActiveMQ writes logger and thread after the message. Others, such as loguru, write
-  // the names before it: "time | LEVEL | 271 | module:function:line | message".
+  // Parses the fields between '|'. ActiveMQ writes logger and thread after the message. Other loggers, such as loguru,
+  // write the names before it: "time | LEVEL | 271 | module:function:line | message".
   bool pipe_word();
 
   // Kafka writes the logger at the end: "message (kafka.server.KafkaServer)".
