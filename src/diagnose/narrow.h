@@ -26,8 +26,8 @@ class Narrower {
 
   // The next part to run; nothing if no further reduction is possible.
   [[nodiscard]] std::optional<Part> next();
-  // Learns the outcome of a run of that part: whether it reproduced the bug, and the ids of the faults that fired
-  // (empty: all).
+  // Learns the outcome of a run of the part that next() returned: whether it reproduced the bug, and the ids of the
+  // faults that fired (empty: all).
   void learn(bool reproduced, const std::set<std::string>& fired);
 
  private:

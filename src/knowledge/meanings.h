@@ -47,8 +47,8 @@ enum class Says : std::uint8_t {
   torn,       // data read from a file differ from the data written to it
   unclean,    // the node's previous process did not shut down cleanly
   reunited,   // partitioned parts of the cluster are connected again
-  relayed,    // the words after it were received from another node
-  answered,   // the error or stop after it is that of the mentioned node
+  relayed,    // the words that follow were received from another node
+  answered,   // the error or stop that follows in the message is that of the mentioned node
   other       // the match has no meaning, and hides the matches that overlap it
 };
 

@@ -185,7 +185,7 @@ void find_missed_ends(Findings& found) {
     }
     if (goes_on_without_start(found, name, silence.ts_ns)) continue;
     // A process that ends closes its connections, and a partition does not. If the message names the peer, diagnose
-    // lets the end explain the silence; otherwise its weight is too low for that.
+    // lets the end explain the silence; otherwise the weight of the end is too low for that.
     const bool closed_by_unnamed = silence.closed && silence.unnamed;
     const double ended = closed_by_unnamed ? 1 : unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut;
     if (closed_by_unnamed) found.hints[i].weight *= kEndedOrCut;

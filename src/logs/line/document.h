@@ -11,7 +11,7 @@
 
 namespace rose::logs {
 
-// in bytes, because the document is held in memory
+// The largest document that is read, in bytes. There is a limit because the document is held in memory.
 inline constexpr std::size_t kLargestDocument = std::size_t{64} << 20;
 
 // True if a file that begins with `head` is such a document.
