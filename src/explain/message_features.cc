@@ -246,7 +246,7 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
   }
   for (const auto& [function, of] : handled) {
     Evidence& evidence = out[function];
-    // A node that was paused cannot know that it was. A node that was cut off can, and may have taken it into account.
+    // A node cannot know that it was paused. A node can know that it was cut off, and may have taken this into account.
     const Feature feature = paused ? Feature::late : Feature::receives;
     evidence.features.raise(feature, of.share / static_cast<double>(failing));
     evidence.tell(0.3 * evidence.features[feature], of.node, "it handles a message that comes late, after the fault");

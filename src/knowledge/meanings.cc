@@ -75,7 +75,7 @@ bool is_filler(std::string_view word) {
                        "become", "have", "also",  "potentially", "it", "longer", "from", "due", "because", "of"});
 }
 
-// True if no value follows. One follows in the setting "heartbeat timeout 5000".
+// True if no value follows. In the setting "heartbeat timeout 5000", a value follows.
 bool ends_phrase(const Word& word) {
   return word.after == 0 || std::string_view(",;.!)]}\"'").find(word.after) != std::string_view::npos;
 }

@@ -26,7 +26,7 @@ enum class Says : std::uint8_t {
   closed,     // a peer is missing, and its machine answered, as when its process ends
   cut_off,    // the writer's own network interface is down, or its kernel drops packets
   outcast,    // the writer was excluded from the cluster, or is alone
-  late,       // something waited too long
+  late,       // an action or a wait took too long
   in_vain,    // an attempt failed, without a stated reason
   on_disk,    // the attempt concerned a file
   slow_disk,  // a disk operation took too long

@@ -13,7 +13,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::size_t kQuoted = 140;        // characters of a message that are quoted
-constexpr std::size_t kSearchedLines = 30;  // first lines of a message, which are searched for the error
+constexpr std::size_t kSearchedLines = 30;  // at most this many lines of a message are searched for the error
 
 // Truncates the text, without splitting a UTF-8 character.
 std::string cut_to(std::string_view text, std::size_t most) {

@@ -11,7 +11,7 @@ root = pathlib.Path(__file__).parent.parent.parent
 page = (root / "configs/oracles.md").read_text()
 failures = 0
 
-# For each oracle, and each answer that it must give: the files of a run.
+# For each oracle and each of its answers: the files of a run for which the oracle must give this answer.
 RUNS = {
     "lost-writes": {
         0: {"acked.txt": "a 1\nb 2\n", "read.txt": "a 1\n"},

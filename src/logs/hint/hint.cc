@@ -15,7 +15,7 @@ namespace rose::logs {
 namespace {
 
 constexpr double kEcho = 0.3;              // factor: another message reports the same error more precisely
-constexpr std::int64_t kEchoed = kSecond;  // ... and at most this long before or after
+constexpr std::int64_t kEchoed = kSecond;  // ... and was logged at most this long before or after
 
 // Programs print "I/O error" for any failed disk operation. If another message at about the same time names a different
 // error and its file, "I/O error" means that error.
