@@ -246,7 +246,7 @@ def known_in(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="of either folder; otherwise all planted ones")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="case of either folder (default: all planted ones)")
     parser.add_argument("--bugs", action="store_true", help="all real bugs instead")
     parser.add_argument("--runs", type=int)
     parser.add_argument("--keep", metavar="DIR", help="keep what explain prints and writes in this folder")

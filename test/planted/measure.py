@@ -881,7 +881,7 @@ def options_of(arguments):
     parser.add_argument("--control-runs", type=int, default=CONTROL_RUNS, help=f"(default: {CONTROL_RUNS})")
     parser.add_argument("--limit", type=int, default=LIMITS["diagnose"],
                         help="seconds that one diagnosis may take (default: %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of the blind search (default: 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the blind search (default: 1)")
     parser.add_argument("--keep", type=Path, help="keep each case's dumps, logs and record of runs in this folder")
     options = parser.parse_args(arguments)
     if options.logs and options.both:

@@ -261,7 +261,7 @@ def main():
     parser.add_argument("--strength", type=int, choices=sorted(STRENGTHS), required=True)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--profile", required=True,
-                        help="profile of the nodes: some of the noise is failures of calls that they really make")
+                        help="profile of the nodes; some noise consists of failures of calls that the nodes make")
     parser.add_argument("--service-port", type=int, default=7000,
                         help="port at which the nodes serve (default: %(default)s)")
     options = parser.parse_args()
