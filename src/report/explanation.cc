@@ -389,8 +389,10 @@ std::string explanation_markdown(const ExplanationReport& r) {
   }
   if (!e.differences.empty()) {
     out +=
-        "## What is different\n\nAfter the fault; shares of the runs. Ranked by Ochiai's coefficient minus differences "
-        "among equal runs; close to the fault first.\n\n| node | what | failing | correct | fault without bug | weight "
+        "## What is different\n\nWhat occurred in which share of the runs, from the fault on. Ranked by Ochiai's "
+        "coefficient; what also varies among failing runs or among correct runs counts less, what is close to the "
+        "fault "
+        "more.\n\n| node | what | failing | correct | fault without bug | weight "
         "|\n|---|---|---|---|---|---|\n";
     for (std::size_t i = 0; i < std::min(e.differences.size(), kMarkdownDifferences); ++i) {
       const explain::DifferenceText& d = e.differences[i];

@@ -156,9 +156,9 @@ std::string recorded_section(const Explanation& e) {
 std::string differences_section(const Explanation& e) {
   if (e.differences.empty()) return {};
   std::string out =
-      "<section>\n<h2>What is different</h2>\n<p class=\"note small\">From the fault on, in shares of the runs; ranked "
-      "by Ochiai's coefficient, less what "
-      "differs among equal runs, near the fault first.</p>\n<div "
+      "<section>\n<h2>What is different</h2>\n<p class=\"note small\">What occurred in which share of the runs, from "
+      "the fault on. Ranked by Ochiai's coefficient; what also varies among failing runs or among correct runs counts "
+      "less, what is close to the fault more.</p>\n<div "
       "class=\"scroll\"><table><thead><tr><th>node</th><th>what</th><th class=\"n\">failing</th>"
       "<th class=\"n\">correct</th><th class=\"n\">fault without bug</th><th "
       "class=\"n\">weight</th></tr></thead><tbody>\n";
