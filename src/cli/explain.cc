@@ -363,8 +363,9 @@ Command explain_command() {
                .slot = &options->runs,
                .value = "N",
                .help =
-                   "How many runs that reproduce the bug to make, and the same number of runs without faults; at most "
-                   "2 * N + 2 runs of the schedule are made. Fewer than 4 are refused, because no difference would be "
+                   "Make N runs that reproduce the bug, and N runs without faults. To get the former, at most 2 * N + "
+                   "2 "
+                   "runs of the schedule are made. Fewer than 4 are refused, because no difference would be "
                    "significant. Without this option, two more runs of each kind are made at a time while noise "
                    "prevents a result. One further run records the callers of functions that only failing runs enter, "
                    "and of functions that are entered next after failed calls. Another further run, without faults, "

@@ -20,8 +20,8 @@ struct PlaceholderProblem {
 std::optional<PlaceholderProblem> placeholder_problem(std::string_view text, Where where,
                                                       std::vector<std::string>& named);
 
-// `text` with the placeholders that are known before a run replaced: ${config_dir}, and "$${", which becomes "${".
-// Returns nullopt if it contains another placeholder.
+// Replaces in `text` the placeholders whose values are known before a run: ${config_dir}, and "$${", which becomes
+// "${". Returns nullopt if `text` contains any other placeholder.
 std::optional<std::string> with_config_dir(std::string_view text, std::string_view config_dir);
 
 }  // namespace rose::config

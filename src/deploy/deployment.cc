@@ -37,7 +37,9 @@ constexpr std::int64_t kStopGrace = 2 * kSecond;       // at the end of a run
 constexpr std::int64_t kCancelledGrace = kSecond / 2;  // after Ctrl-C
 constexpr std::int64_t kSetupTimeout = 600 * kSecond;
 constexpr std::int64_t kTeardownTimeout = 120 * kSecond;
-constexpr std::int64_t kTeardownAfterCancel = 30 * kSecond;  // teardown undoes what setup did, but Ctrl-C must end rose
+// After Ctrl-C, teardown still runs, because it undoes what setup did. But it is stopped after this time, because
+// Ctrl-C must end rose.
+constexpr std::int64_t kTeardownAfterCancel = 30 * kSecond;
 constexpr std::int64_t kFirstPoll = 2 * kMillisecond;
 constexpr std::int64_t kPoll = 20 * kMillisecond;
 

@@ -1,5 +1,6 @@
 // The survey: how often the nodes of the test deployment make the calls and reach the places that trials may use, and
-// after which events. Its data come from fault-free runs with faults that only count and never fire.
+// after which events. Its data come from runs in which no fault fires: the faults of their schedules only count events,
+// because they have a condition that is never met.
 #pragma once
 
 #include <cstdint>

@@ -607,7 +607,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void block_now(std::size_t i) override {
     follow_[i].acted = true;
     state_->add_injected(i);
-    ring();  // so that its end is noticed
+    ring();  // wakes run(), which ends the block in time
   }
 
   void turn_waits(std::size_t i) override {

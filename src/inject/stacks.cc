@@ -241,8 +241,9 @@ void Stacks::take_reader(std::size_t chain, pid_t pid, const NodeClocks::Reader&
   // The thread is in the hook, which no file describes, so its stack begins at the hook's caller.
   take(chain, pid, reader.call.tid(), "reads the clock", false, {}, [&](pid_t tid, symbols::Snapshot& snapshot) {
     if (reader.frame == 0 || !go_out(tid, reader.frame, reader.stack, snapshot)) return;
-    // Go's runtime calls the vDSO on another stack than the goroutine's, to which only its frame pointer leads. In a
-    // program without frame pointers that register may have any value; go_out() then finds no return address there.
+    // Go's runtime calls the vDSO on a stack of its own. Only the frame pointer leads from there to the goroutine's
+    // stack. In a program without frame pointers, the register may have any value; go_out() then finds no return
+    // address at that place.
     const std::uint64_t frame = snapshot.registers[symbols::machine::kOwn.frame];
     if (frame % sizeof frame == 0 && frame - reader.stack >= kBytes)
       (void)go_out(tid, frame, frame + 2 * sizeof frame, snapshot);

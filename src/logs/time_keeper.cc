@@ -7,7 +7,8 @@
 
 namespace rose::logs {
 
-// Replaces the placeholder year by the right one. The date stays the same, so the number of the day changes.
+// Replaces the placeholder year by the right one. Month and day of the month stay the same, so the number of days since
+// 1970 is computed anew.
 std::int64_t TimeKeeper::with_year(std::int64_t ns) {
   std::int64_t day_number = ns / kDay;
   if (ns % kDay < 0) --day_number;

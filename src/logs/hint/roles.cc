@@ -101,8 +101,9 @@ void find_lost_roles(Findings& found) {
     const std::string& loser = by_time ? found.node(all.front().node).node : players.front();
     if (!loser.empty()) next_of[loser].push_back(*next);
   }
-  // If a role moved, several kinds of messages show it, whereas any node may log a single such kind. The more kinds
-  // show that a node had the role before, the greater is the weight of its hints.
+  // If a role really moved, messages of several kinds show it. A message of only one kind may come from any node by
+  // chance. So the more kinds show that a node had the role before, the greater is the weight of the hints that this
+  // node lost it.
   std::size_t most = 0;
   for (const auto& [loser, all] : next_of) most = std::max(most, all.size());
   for (const auto& [loser, all] : next_of)
