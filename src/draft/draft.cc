@@ -62,9 +62,20 @@ Result<Target> target_of_unit(const std::string& name) {
   target.unit = ask_unit(name);
   if (!located->cgroup.empty()) target.members = deploy::cgroup::processes(located->cgroup);
   target.main = located->pid > 0 ? located->pid : deploy::leading_process(target.members);
-  if (target.main <= 0)
+  if (target.main <= 0) {
+    const std::string full = target.unit ? target.unit->name : name;
+    if (target.unit && target.unit->done)
+      return fail(ErrorKind::usage, fmt::format("{}: its command has ended, as intended (Type=oneshot)", option),
+                  "what it prepares belongs to 'setup' or 'form' in [deployment]; draft the services that still run");
+    if (const std::size_t dot = full.rfind('.');
+        dot != std::string::npos && full.substr(dot) != ".service" && full.substr(dot) != ".scope")
+      return fail(ErrorKind::usage, fmt::format("{}: a unit of this kind has no processes of its own", option),
+                  fmt::format("name the service that it starts: 'systemctl list-dependencies {}', 'systemctl show "
+                              "--property=Triggers {}'",
+                              full, full));
     return fail(ErrorKind::usage, fmt::format("{}: it is not running", option),
                 "a draft is made from a running system: start it");
+  }
   if (!target.unit) {
     // Only the name of the unit is known.
     target.unit = Unit{};
@@ -106,8 +117,8 @@ Result<Draft> draft_processes(const Sources& sources) {
   share_out(targets);
   std::vector<Seen> seen;
   std::vector<std::string> origins;
-  for (Target& target : targets) {
-    auto one = inspect(target.main, target.members, std::move(target.unit), target.origin);
+  for (const Target& target : targets) {
+    auto one = inspect(target.main, target.members, target.unit, target.origin);
     if (!one) return Unexpected(std::move(one).error());
     origins.push_back(target.origin);
     seen.push_back(std::move(*one));

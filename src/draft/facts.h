@@ -35,6 +35,14 @@ struct PathFact {
 
 using Variables = std::vector<std::pair<std::string, std::string>>;  // in the order of the environment
 
+// A resource limit, which nodes inherit from rose. `soft` and `hard` are numbers or "unlimited".
+struct Limit {
+  std::string option;  // of prlimit: "nofile"
+  std::string soft;
+  std::string hard;
+  bool operator==(const Limit&) const = default;
+};
+
 struct Process {
   pid_t pid = 0;
   std::vector<std::string> argv;
@@ -43,6 +51,13 @@ struct Process {
   std::string cwd;
   Variables env;
   std::string user;  // "" for root or a user without a name
+  // Its group and supplementary groups as numbers, if they are not those of `user` on this machine; otherwise "".
+  std::string group;
+  std::string groups;              // separated by commas
+  std::string home;                // HOME, if it is an existing folder of `user`; otherwise ""
+  std::string umask;               // "0027"; "" if unknown
+  std::vector<Limit> limits;       // those that programs notice
+  std::size_t passed_sockets = 0;  // sockets that systemd opened and passed to it (LISTEN_FDS)
 };
 
 // An address in a configuration file.
@@ -72,6 +87,10 @@ struct Unit {
   std::string pid_file;
   std::vector<std::string> folders;  // absolute paths of the unit's state, cache, log and runtime folders
   std::vector<std::string> environment_files;
+  std::vector<std::string> before;     // commands of ExecStartPre, split at spaces and joined
+  std::vector<std::string> variables;  // names that it sets itself, by Environment= or an environment file
+  std::vector<std::string> sockets;    // units that pass sockets to it: "app.socket"
+  bool done = false;                   // it has no process because its command has ended, as intended (Type=oneshot)
 };
 
 // A future node: a main process and the processes that belong to it.
@@ -106,6 +125,8 @@ struct Host {
   std::vector<std::string> names;  // "localhost", "db1", "db1.example.org"
   bool has(const std::string& tool) const;
   Variables environment;           // of rose itself; nodes inherit it
+  std::string umask;               // of rose itself; "" if unknown
+  std::vector<Limit> limits;       // of rose itself
   std::vector<std::string> tools;  // tools used in examples that are in PATH
 };
 

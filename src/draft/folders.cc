@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <utility>
 
 #include "base/ascii.h"
 #include "base/result.h"
@@ -260,12 +261,20 @@ Homes find_homes(const Seen& seen, const Words& words) {
     if (enters_folder(words.option_of(i)) && fact != seen.paths.end() && fact->second.folder)
       (void)take(trimmed_path(fact->second.absolute));
   }
-  // Drop a folder inside another one, because the overlay of the outer one includes it.
-  std::erase_if(homes.folders, [all = homes.folders](const std::string& path) {
-    return std::any_of(all.begin(), all.end(),
-                       [&](const std::string& other) { return other != path && is_below(path, other); });
-  });
+  // systemd sets HOME for a unit with User=. Nodes would otherwise have the HOME of rose, which that user may not
+  // enter.
+  std::vector<std::string> left = homes.left;
+  if (seen.unit && !seen.main.home.empty()) (void)take(trimmed_path(seen.main.home));
+  homes.left = std::move(left);  // it need not have files there
+  for (const std::string& path : std::exchange(homes.folders, {})) homes.add(path);
   return homes;
+}
+
+void Homes::add(const std::string& path) {
+  if (std::any_of(folders.begin(), folders.end(), [&](const std::string& other) { return is_below(path, other); }))
+    return;
+  std::erase_if(folders, [&](const std::string& other) { return is_below(other, path); });
+  folders.push_back(path);
 }
 
 Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, const std::vector<std::string>& homes) {
@@ -291,6 +300,17 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, con
     if (path.empty() || is_below(path, "/proc") || is_below(path, "/sys") || is_below(path, "/dev")) continue;
     if (!new_place(path, moved).empty()) continue;
     // Find the outermost folder that belongs to the node and contains nothing that it executes or reads.
+    // An overlay serves folders that contain what it needs: a cover would hide it. Folders of a unit are data. If such
+    // a folder is also the working folder, it is empty in a run.
+    const bool own_data =
+        seen.unit && std::find(seen.unit->folders.begin(), seen.unit->folders.end(), path) != seen.unit->folders.end();
+    if (!own_data && std::find(homes.begin(), homes.end(), path) != homes.end()) continue;
+    if (!shared_folder(path) && std::any_of(needed.begin(), needed.end(), [&](const std::string& one) {
+          return one != path && is_below(one, path);
+        })) {
+      covers.overlays.push_back(path);
+      continue;
+    }
     std::string cover;
     for (std::size_t slash = path.find('/', 1); cover.empty(); slash = path.find('/', slash + 1)) {
       const std::string folder = path.substr(0, slash);

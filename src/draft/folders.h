@@ -30,6 +30,7 @@ void move_words(const Seen& seen, Words& words, Moved& moved);
 struct Covers {
   std::vector<std::string> paths;
   std::vector<std::string> uncovered;
+  std::vector<std::string> overlays;  // folders that it may write to, and that contain what it needs
 };
 [[nodiscard]] Covers find_covers(const Seen& seen, const Words& words, const Moved& moved,
                                  const std::vector<std::string>& homes = {});
@@ -41,6 +42,8 @@ struct Homes {
   std::vector<std::string> folders;
   std::string begins_in;  // the working directory, if it is one of `folders`; otherwise ""
   std::vector<std::string> left;
+  // Adds a folder, unless it is in one of them: the overlay of the outer folder includes it.
+  void add(const std::string& path);
 };
 [[nodiscard]] Homes find_homes(const Seen& seen, const Words& words);
 

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -62,6 +63,62 @@ std::string user_name(uid_t uid) {
   passwd* found = nullptr;
   ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found);
   return found == nullptr ? "" : entry.pw_name;
+}
+
+// The text after "NAME:" in /proc/PID/status, without blanks at its ends.
+std::string status_field(const std::string& status, std::string_view name) {
+  const std::string start = fmt::format("\n{}:", name);
+  const std::size_t at = status.find(start);
+  if (at == std::string::npos) return "";
+  const std::size_t begin = status.find_first_not_of(" \t", at + start.size());
+  const std::size_t end = status.find('\n', at + start.size());
+  if (begin == std::string::npos || begin >= end) return "";
+  const std::string text = status.substr(begin, end - begin);
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+// Sets the groups of the process if they differ from those that its user has on this machine: a unit's Group= and
+// SupplementaryGroups= change them.
+void look_at_groups(const std::string& status, Process& process) {
+  std::vector<char> buffer(16384);
+  passwd entry{};
+  passwd* found = nullptr;
+  if (process.user.empty() || ::getpwnam_r(process.user.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
+      found == nullptr)
+    return;
+  unsigned real = 0;
+  unsigned effective = 0;
+  if (std::sscanf(status_field(status, "Gid").c_str(), "%u %u", &real, &effective) != 2) return;
+  std::set<unsigned> now;
+  for (const std::string& word : split(status_field(status, "Groups"), ' '))
+    if (unsigned group = 0; std::sscanf(word.c_str(), "%u", &group) == 1) now.insert(group);
+  now.insert(effective);
+  std::vector<gid_t> usual(1024);
+  int count = static_cast<int>(usual.size());
+  if (::getgrouplist(process.user.c_str(), entry.pw_gid, usual.data(), &count) < 0) return;
+  usual.resize(static_cast<std::size_t>(count));
+  if (effective == entry.pw_gid && now == std::set<unsigned>(usual.begin(), usual.end())) return;
+  process.group = std::to_string(effective);
+  process.groups = fmt::format("{}", fmt::join(now, ","));
+}
+
+// Lines such as "Max open files            1024                 4096                 files".
+std::vector<Limit> read_limits(const std::string& text) {
+  // Assumption: programs notice these limits. The others count what all processes of a user do, or differ between every
+  // login and every unit.
+  static const std::map<std::string_view, std::string_view> options = {
+      {"Max open files", "nofile"}, {"Max file size", "fsize"},  {"Max address space", "as"},
+      {"Max data size", "data"},    {"Max stack size", "stack"}, {"Max core file size", "core"}};
+  std::vector<Limit> limits;
+  each_line(text, [&](std::string_view line) {
+    const std::size_t end = line.find("  ");
+    const auto option = options.find(line.substr(0, end));
+    if (end == std::string_view::npos || option == options.end()) return;
+    std::vector<std::string> words = split(line.substr(end), ' ');
+    std::erase(words, "");
+    if (words.size() >= 2) limits.push_back({std::string(option->second), words[0], words[1]});
+  });
+  return limits;
 }
 
 // The effective user: the second number of "Uid:".
@@ -151,8 +208,21 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
         process.env.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
   const auto uid = uid_of(pid);
-  if (!uid) return std::nullopt;
+  const auto status = read_file(proc_file(pid, "status"), 1 << 20);
+  if (!uid || !status) return std::nullopt;
   process.user = user_name(*uid);
+  look_at_groups(*status, process);
+  const std::string& home = variable(process.env, "HOME");
+  if (struct stat info{}; !process.user.empty() && home.starts_with('/') && ::stat(home.c_str(), &info) == 0 &&
+                          S_ISDIR(info.st_mode) && info.st_uid == *uid)
+    process.home = home;
+  process.umask = status_field(*status, "Umask");
+  if (const auto limits = read_file(proc_file(pid, "limits"), 1 << 20)) process.limits = read_limits(*limits);
+  // Programs pass these variables on, so the process id says for which process they are.
+  if (variable(process.env, "LISTEN_PID") == std::to_string(pid)) {
+    const std::string& sockets = variable(process.env, "LISTEN_FDS");
+    std::from_chars(sockets.data(), sockets.data() + sockets.size(), process.passed_sockets);
+  }
   if (*uid != 0 && process.user.empty())
     unread.push_back(fmt::format(
         "the name of its user {}: this machine has no name for that number, so it runs as root in a run", *uid));
@@ -619,6 +689,8 @@ Host inspect_host() {
   for (const char* tool : {"redis-cli", "psql", "curl", "etcdctl", "bash", "mosquitto_pub", "docker", "podman",
                            "podman-compose", "nerdctl"})
     if (!program_in_path(tool).empty()) host.tools.emplace_back(tool);
+  if (const auto status = read_file("/proc/self/status", 1 << 20)) host.umask = status_field(*status, "Umask");
+  if (const auto limits = read_file("/proc/self/limits", 1 << 20)) host.limits = read_limits(*limits);
   for (char** entry = environ; *entry != nullptr; ++entry)
     if (const char* equals = std::strchr(*entry, '='))
       host.environment.emplace_back(std::string(static_cast<const char*>(*entry), equals), equals + 1);

@@ -135,6 +135,22 @@ bool is_session_variable(std::string_view name) {
   return false;
 }
 
+// A program finds the folders of its unit by these variables, or by their paths, which are the same in a run.
+bool names_folder_of_unit(std::string_view name) {
+  static const std::set<std::string, std::less<>> names = {"CONFIGURATION_DIRECTORY", "RUNTIME_DIRECTORY",
+                                                           "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY"};
+  return names.contains(name);
+}
+
+// Variables that a session sets as well as a unit concern the program if its unit sets them itself.
+bool concerns_the_program(const Seen& seen, const std::string& name) {
+  if (!is_session_variable(name)) return true;
+  if (!seen.unit) return false;
+  const std::vector<std::string>& own = seen.unit->variables;
+  if (name == "HOME" && !seen.main.home.empty()) return true;
+  return names_folder_of_unit(name) || std::find(own.begin(), own.end(), name) != own.end();
+}
+
 // Why rose.toml cannot represent this command line, or "".
 std::string unwritable(const std::vector<std::string>& words) {
   if (words.empty() || words.front().empty()) return "its command line is empty";
@@ -276,17 +292,82 @@ constexpr std::string_view kTake =
     "  chmod a-s \"files/$1\"\n"
     "}\n";
 
+// What a process inherits: the umask and the limits of the running system. Nodes would otherwise have those of rose.
+struct Inherited {
+  std::string umask;                // "" if rose has the same
+  std::vector<std::string> limits;  // options of prlimit
+};
+
+// True if the first limit is higher.
+bool exceeds(const std::string& one, const std::string& other) {
+  if (other == "unlimited") return false;
+  return one == "unlimited" || one.size() > other.size() || (one.size() == other.size() && one > other);
+}
+
+Inherited find_inherited(Making& making) {
+  const Process& process = making.seen().program ? *making.seen().program : making.seen().main;
+  const Host& host = making.host;
+  NodeDraft& node = making.node;
+  Inherited found;
+  if (!process.umask.empty() && !host.umask.empty() && process.umask != host.umask) {
+    found.umask = process.umask;
+    node.changes.push_back(fmt::format("umask {}, as the running one (rose has {})", process.umask, host.umask));
+  }
+  for (const Limit& limit : process.limits) {
+    const auto own = std::find_if(host.limits.begin(), host.limits.end(),
+                                  [&](const Limit& one) { return one.option == limit.option; });
+    // Programs raise the soft limit if they need to, so the hard limit alone rarely matters.
+    if (own == host.limits.end() || own->soft == limit.soft) continue;
+    if (exceeds(limit.soft, own->hard)) {
+      node.doubts.push_back(
+          fmt::format("its limit '{}' is {}, but 'rose init' may use at most {}: run rose with a higher limit "
+                      "(ulimit -H), or a run differs",
+                      limit.option, limit.soft, own->hard));
+      continue;
+    }
+    const std::string& hard = exceeds(limit.hard, own->hard) ? own->hard : limit.hard;
+    found.limits.push_back(fmt::format("--{}={}:{}", limit.option, limit.soft, hard));
+    node.changes.push_back(fmt::format("limit '{}' is {}, as for the running one (prlimit)", limit.option, limit.soft));
+  }
+  return found;
+}
+
 // Runs the command with mounts over the files that the running system uses: overlays over the folders in which the node
-// works, empty folders over its data, and copies of configuration files with the run's addresses.
+// works, empty folders over its data, and copies of configuration files with the run's addresses. The command gets the
+// user, the groups, the umask and the limits of the running system.
 void cover(Making& making, const Covers& covers, const std::vector<std::pair<std::string, Patch>>& patches,
            const Homes& homes) {
-  if (covers.paths.empty() && patches.empty() && homes.folders.empty()) return;
   NodeDraft& node = making.node;
+  const Process& process = making.seen().main;
+  const Inherited inherited = find_inherited(making);
+  const bool mounts = !covers.paths.empty() || !patches.empty() || !homes.folders.empty();
+  const bool other_groups = !node.user.empty() && !process.group.empty();
+  if (!mounts && !other_groups && inherited.umask.empty() && inherited.limits.empty()) return;
+  std::string start = "exec";
+  for (const std::string& option : inherited.limits)
+    start += (option == inherited.limits.front() ? " prlimit " : " ") + option;
+  if (other_groups)
+    start += fmt::format(" setpriv --reuid {} --regid {} --groups {}", node.user, process.group, process.groups);
+  else if (mounts && !node.user.empty())
+    start += fmt::format(" setpriv --reuid {} --regid \"$group\" --init-groups", node.user);
+  start += " \"$@\"";
+  if (!inherited.umask.empty()) start = fmt::format("umask {}\n{}", inherited.umask, start);
+  if (other_groups)
+    node.changes.push_back(
+        fmt::format("user {} with the groups of the running one: set with setpriv, because {} has "
+                    "others by default",
+                    node.user, node.user));
+  if (!mounts) {
+    if (node.binary.empty()) node.binary = making.words[0].text;
+    making.words.prepend({"sh", "-ec", start, "sh"});
+    if (other_groups) node.begins_as_root = true;
+    return;
+  }
   // What root creates at each start is in a folder that only root may enter. Its entries are named by numbers, because
   // a path could lead through a folder that belongs to the user.
   std::string script = "own=$PWD; over=$ROSE_RUN_DIR/$ROSE_NODE.over\nmkdir -p -m 700 \"$over\"; cd \"$over\"\n";
   // Run id before anything is mounted over the files that it needs.
-  if (!node.user.empty()) script += fmt::format("group=$(id -g {})\n", node.user);
+  if (!node.user.empty() && !other_groups) script += fmt::format("group=$(id -g {})\n", node.user);
   script += escaped(kAt);
   int number = 0;
   if (!homes.folders.empty()) {
@@ -316,9 +397,7 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
   }
   script += homes.begins_in.empty() ? "cd \"$own\"\n" : fmt::format("at {}\n", escaped(shell_word(homes.begins_in)));
   // unshare and mount require root, so the user is changed after them.
-  script += node.user.empty()
-                ? "exec \"$@\""
-                : fmt::format("exec setpriv --reuid {} --regid \"$group\" --init-groups \"$@\"", node.user);
+  script += start;
   std::vector<std::string> front = {"unshare", "--mount", "sh", "-ec", script, "sh"};
   for (const std::string& path : covers.paths) front.push_back(escaped(path));
   if (!covers.paths.empty()) front.push_back("--");
@@ -335,7 +414,8 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
         "mount -t overlay)",
         fmt::join(homes.folders, ", ")));
   if (!node.user.empty()) {
-    node.changes.push_back(fmt::format("user {}: set with setpriv, because mount requires root", node.user));
+    if (!other_groups)
+      node.changes.push_back(fmt::format("user {}: set with setpriv, because mount requires root", node.user));
     node.begins_as_root = true;
   }
 }
@@ -348,7 +428,7 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
   std::size_t inherited = 0;
   const Variables& own = making.host.environment;
   for (const auto& [name, value] : making.seen().main.env) {
-    if (is_session_variable(name)) continue;
+    if (!concerns_the_program(making.seen(), name)) continue;
     if (std::find(own.begin(), own.end(), std::pair(name, value)) != own.end()) {
       ++inherited;
       continue;
@@ -413,7 +493,7 @@ void choose_ready(Making& making) {
   if (node.ready.empty()) node.ready = fmt::format("{{ tcp = {}, timeout = \"30s\" }}", known ? node.port : open->port);
 }
 
-void describe(Making& making) {
+void describe(Making& making, Secrets& secrets) {
   const Seen& seen = making.seen();
   NodeDraft& node = making.node;
   std::string what = node.system != nullptr  ? std::string(node.system->title())
@@ -455,6 +535,19 @@ void describe(Making& making) {
                     "functions in a file.",
                     seen.runtime, seen.runtime == "Java" ? "methods" : "functions"));
   for (const std::string& line_of : seen.unread) node.doubts.push_back("could not be read: " + line_of);
+  if (seen.main.passed_sockets > 0)
+    node.doubts.push_back(fmt::format(
+        "systemd opened {} of its sockets{}, and a run does not: it will not start, or not listen. Let "
+        "'command' begin with 'systemd-socket-activate --listen PORT', and add '--setenv NAME' for each "
+        "variable that it needs",
+        seen.main.passed_sockets,
+        seen.unit && !seen.unit->sockets.empty() ? fmt::format(" ({})", fmt::join(seen.unit->sockets, ", ")) : ""));
+  if (seen.unit)
+    for (const std::string& command : seen.unit->before)
+      node.doubts.push_back(fmt::format(
+          "its unit runs '{}' before it (ExecStartPre), and a run does not: if it needs what this prepares, add the "
+          "command to 'setup' in [deployment] or to its own command",
+          secrets.masked("", command)));
   if (seen.main.deleted)
     node.doubts.push_back(fmt::format("{} was replaced or removed since it was started", seen.main.exe));
 }
@@ -480,7 +573,7 @@ void add_restart(Making& making) {
 NodeDraft draft_node(Making making, Secrets& secrets) {
   const Seen& seen = making.seen();
   making.node.user = making.node.owner = seen.main.user;
-  describe(making);
+  describe(making, secrets);
   add_restart(making);
   if (seen.functions && seen.runtime.empty())
     making.node.functions =
@@ -504,7 +597,8 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
 
   Variables visible;
   for (const auto& variable : seen.main.env)
-    if (!is_session_variable(variable.first)) visible.push_back(variable);
+    if (concerns_the_program(seen, variable.first) && !names_folder_of_unit(variable.first) && variable.first != "HOME")
+      visible.push_back(variable);
   Moved moved = find_places(seen, making.words, visible);
   move_words(seen, making.words, moved);
   Rewritten rewritten;
@@ -512,7 +606,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   add_variables(making, moved, secrets, rewritten);
   // The words or variables now contain the address at which it listens.
   making.reachable = making.reachable || rewritten.own;
-  const Homes homes = making.places_known ? Homes{} : find_homes(seen, making.words);
+  Homes homes = making.places_known ? Homes{} : find_homes(seen, making.words);
   for (const std::string& path : homes.left)
     if (!seen.runtime.empty())
       making.node.doubts.push_back(fmt::format(
@@ -524,6 +618,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
         fmt::format("it writes to {}, whose name TOML cannot represent: a run would write there, too", path));
     return true;
   });
+  for (const std::string& path : covers.overlays) homes.add(path);
   std::vector<std::pair<std::string, Patch>> patches;
   for (const Settings& settings : seen.settings) {
     if (making.places_known || seen.program) break;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <map>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -28,6 +30,40 @@ std::vector<std::string> read_exec(std::string_view text) {
   std::vector<std::string> words = split(text.substr(0, end), ' ');
   std::erase(words, "");
   return words;
+}
+
+// The names in "NAME=value "OTHER=two words"", as systemd prints assignments.
+std::vector<std::string> assigned_names(std::string_view text) {
+  std::vector<std::string> names;
+  bool quoted = false;
+  bool begins = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\') ++i;
+    else if (text[i] == '"') quoted = !quoted;
+    else if (text[i] == ' ' && !quoted) begins = true;
+    else if (begins) {
+      const std::size_t equals = text.find('=', i);
+      if (equals == std::string_view::npos) break;
+      names.emplace_back(text.substr(i, equals - i));
+      i = equals;
+      begins = false;
+    }
+  }
+  return names;
+}
+
+// The names that an environment file sets. It may be a pattern, which is left out.
+void add_names_of_file(const std::string& path, std::vector<std::string>& names) {
+  constexpr std::size_t kMostBytes = 1 << 20;
+  const auto text = read_file(path, kMostBytes);
+  if (!text) return;
+  each_line(*text, [&](std::string_view line) {
+    const std::size_t begin = line.find_first_not_of(" \t");
+    const std::size_t equals = line.find('=');
+    if (begin == std::string_view::npos || equals == std::string_view::npos || line[begin] == '#' || equals <= begin)
+      return;
+    names.emplace_back(line.substr(begin, equals - begin));
+  });
 }
 
 bool exists_here(const std::string& path) {
@@ -71,6 +107,9 @@ Unit read_unit(std::string_view text) {
     // "/etc/default/x (ignore_errors=yes)", one per line.
     if (key == "EnvironmentFiles" && !value.empty())
       unit.environment_files.push_back(value.substr(0, value.find(" (")));
+    if (key == "ExecStartPre")
+      if (const std::vector<std::string> words = read_exec(value); !words.empty())
+        unit.before.push_back(fmt::format("{}", fmt::join(words, " ")));
     values.emplace(key, value);  // the first of several ExecStart
   });
   unit.name = values["Id"];
@@ -80,6 +119,10 @@ Unit read_unit(std::string_view text) {
   const std::string burst = values["StartLimitBurst"];
   std::from_chars(burst.data(), burst.data() + burst.size(), unit.restarts);
   unit.pid_file = values["PIDFile"];
+  unit.variables = assigned_names(values["Environment"]);
+  for (const std::string& name : split(values["TriggeredBy"], ' '))
+    if (name.ends_with(".socket")) unit.sockets.push_back(name);
+  unit.done = values["ActiveState"] == "active" && values["MainPID"] == "0" && values["Type"] == "oneshot";
   for (const auto& [key, top] : {std::pair{"StateDirectory", "/var/lib/"},
                                  {"CacheDirectory", "/var/cache/"},
                                  {"LogsDirectory", "/var/log/"},
@@ -92,8 +135,8 @@ Unit read_unit(std::string_view text) {
 std::optional<Unit> ask_unit(const std::string& name) {
   const auto answer = run_command({"systemctl", "show",
                                    "--property=Id,ExecStart,Restart,RestartUSec,StartLimitBurst,PIDFile,StateDirectory,"
-                                   "CacheDirectory,LogsDirectory,"
-                                   "RuntimeDirectory,EnvironmentFiles",
+                                   "CacheDirectory,LogsDirectory,RuntimeDirectory,EnvironmentFiles,Environment,"
+                                   "ExecStartPre,TriggeredBy,ActiveState,MainPID,Type",
                                    "--", name},
                                   {}, kAskUnitTimeout);
   if (!answer || answer->exit_code != 0) {
@@ -103,7 +146,14 @@ std::optional<Unit> ask_unit(const std::string& name) {
   }
   Unit unit = read_unit(answer->out);
   if (unit.name.empty()) return std::nullopt;
+  for (const std::string& file : unit.environment_files) add_names_of_file(file, unit.variables);
   std::erase_if(unit.folders, [](const std::string& path) { return !exists_here(path); });
+  // With DynamicUser=, /var/lib/x is a link to /var/lib/private/x.
+  for (std::string& folder : unit.folders) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(folder, error);
+    if (!error) folder = real.string();
+  }
   if (!unit.pid_file.empty() && !exists_here(unit.pid_file)) unit.pid_file.clear();
   return unit;
 }

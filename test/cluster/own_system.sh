@@ -68,16 +68,22 @@ says err 'no source for the draft is named'
 
 # A simple process with a log and a port, and with secrets in its command line and its environment.
 cat > server.py << 'PY'
-import socket, sys
+import os, resource, socket, sys
 log = open("server.log", "a")
 host, port = sys.argv[2].split(":")
 listener = socket.create_server((host, int(port)))
 print(f"address = {sys.argv[2]}", flush=True)
+mask = os.umask(0); os.umask(mask)
+print(f"umask {mask:o}, {resource.getrlimit(resource.RLIMIT_NOFILE)[0]} descriptors", flush=True)
 log.write(f"up at {sys.argv[2]}\n"); log.flush()
 while True: listener.accept()[0].close()
 PY
-KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 python3 server.py --listen 127.0.0.1:7409 \
-  --password s3cret-of-the-words --log-file=server.log --log-error=printed.log > printed.log 2>&1 &
+(
+  umask 0027
+  ulimit -S -n 300
+  KV_TOKEN=s3cret-of-the-environment KV_PEER=127.0.0.1:7409 exec python3 server.py --listen 127.0.0.1:7409 \
+    --password s3cret-of-the-words --log-file=server.log --log-error=printed.log > printed.log 2>&1
+) &
 server=$!
 until_true 20 grep -q up server.log
 expect 0 "$rose" init --pid $server -o server.toml --json
@@ -90,6 +96,7 @@ PATH=$PWD/tools:$PATH expect 0 "$rose" init --unit kv -o unit.toml --json
 json_is 'j["nodes"]' "['kv']"
 grep -q '^restart *= .*250ms' unit.toml && grep -q 'server.py' unit.toml ||
   fail "the unit is not described: $(cat unit.toml)"
+grep -q 'rose trace --node kv=unit:kv.service -o' unit.toml || fail "$(grep 'rose trace' unit.toml)"
 cp server.json ../out
 kill $server; wait $server 2> /dev/null || true
 json_is 'j["nodes"]' "['server']"
@@ -102,10 +109,13 @@ for wanted in 'env.KV_TOKEN = "rose-secret-' 'env.KV_PEER = "${ip}:7409"' '"--li
 done
 # Once a workload is filled in, the draft runs without further changes. Its log is in another place than that of the
 # running server.
-sed 's/^command = "?"$/command = ["true"]/' server.toml > filled.toml
+copy="[\"cp\", \"server/stdout.log\", \"$PWD/printed-in-run.log\"]"
+sed "s|^command = \"?\"\$|command = $copy|" server.toml > filled.toml
 before=$(cat server.log)
 expect 0 "$rose" profile -c filled.toml --runs 1
 [ "$(cat server.log)" = "$before" ] || fail "a run wrote to the log of the running server"
+grep -q '^umask 27, 300 descriptors$' printed-in-run.log ||
+  fail "other umask or limit in a run: $(cat printed-in-run.log)"
 
 # For a Compose file, neither an engine nor running containers are needed.
 printf 'services:\n  cache: { image: "redis:7", ports: ["6379:6379"], environment: { REDIS_PASSWORD: s3cret } }\n  web:\n    build: .\n' > compose.yaml

@@ -251,6 +251,78 @@ TEST_CASE("a systemd unit gives the restart policy and the node's name") {
   CHECK(holds(draft.text, R"(restart = { delay = "100ms", max = 5 })"));
 }
 
+TEST_CASE("a unit's environment, groups, umask and limits are those of the node") {
+  Seen seen = program({"/opt/kv", "-x"}, {{"0.0.0.0", 7001}});
+  seen.main.cwd = "/";
+  seen.main.user = "kv";
+  seen.main.home = "/srv/kv";
+  seen.main.env = {{"HOME", "/srv/kv"},
+                   {"LANG", "C"},
+                   {"PATH", "/opt/kv/bin:/bin"},
+                   {"STATE_DIRECTORY", "/var/lib/kv"},
+                   {"USER", "kv"},
+                   {"NOTIFY_SOCKET", "/run/x"}};
+  seen.main.group = "12";
+  seen.main.groups = "4,12";
+  seen.main.umask = "0027";
+  seen.main.limits = {{"nofile", "300", "524288"}, {"core", "0", "0"}, {"fsize", "unlimited", "unlimited"}};
+  seen.unit = Unit{};
+  seen.unit->name = "kv.service";
+  seen.unit->folders = {"/var/lib/kv"};
+  seen.unit->variables = {"PATH"};
+  seen.unit->before = {"/opt/prepare --all"};
+  seen.unit->sockets = {"kv.socket"};
+  seen.main.passed_sockets = 2;
+  Host host = machine();
+  host.umask = "0022";
+  host.limits = {{"nofile", "1024", "4096"}, {"core", "0", "unlimited"}, {"fsize", "1000", "1000"}};
+  const Draft draft = drafted({seen}, host);
+  INFO(draft.text);
+  CHECK(holds(draft.text,
+              "\numask 0027\nexec prlimit --nofile=300:4096 setpriv --reuid kv --regid 12 --groups 4,12 \"$@\""));
+  CHECK(holds(draft.text, "env.PATH = \"/opt/kv/bin:/bin\""));
+  CHECK(holds(draft.text, "env.HOME = \"/srv/kv\""));
+  CHECK(holds(draft.text, "env.STATE_DIRECTORY = \"/var/lib/kv\""));
+  for (const char* none : {"env.LANG", "env.USER", "env.NOTIFY_SOCKET", "--core"}) CHECK_FALSE(holds(draft.text, none));
+  // Its home gets an overlay, and its data are empty.
+  CHECK(holds(draft.text, "\nlay_over 1 /srv/kv\n"));
+  CHECK(holds(draft.text, "\"sh\", \"/var/lib/kv\", \"--\""));
+  const std::string doubts = fmt::format("{}", fmt::join(one(seen).doubts, "\n"));
+  CHECK(holds(doubts, "its unit runs '/opt/prepare --all' before it (ExecStartPre)"));
+  CHECK(holds(doubts, "systemd opened 2 of its sockets (kv.socket)"));
+  CHECK(holds(draft.text, "its limit 'fsize' is unlimited, but 'rose init' may use at most 1000"));
+
+  // Nothing is added to a node that inherits the same from rose.
+  Seen plain = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
+  plain.main.cwd = "/";
+  plain.main.umask = "0022";
+  CHECK(holds(drafted({plain}, host).text, "command = [\"/opt/kv\"]"));
+  plain.main.umask = "0077";
+  CHECK(holds(drafted({plain}, host).text, "umask 0077\nexec \"$@\"''', \"sh\", \"/opt/kv\"]"));
+}
+
+TEST_CASE("a folder of the node is not covered if it contains what the node needs") {
+  Seen app = program({"/usr/bin/python3", "server.py"}, {{"0.0.0.0", 7001}});
+  app.runtime = "Python";
+  app.main.cwd = "/srv/app/work";
+  app.written = {"/srv/app"};
+  const NodeDraft outer = one(app);
+  INFO(outer.command[4]);
+  CHECK(holds(outer.command[4], "\nlay_over 1 /srv/app\n"));
+  CHECK(holds(outer.command[4], "\nat /srv/app/work\n"));
+  CHECK(std::count(outer.command.begin(), outer.command.end(), "/srv/app") == 0);
+  // A folder that only its configuration names, and in which it works: its files stay visible.
+  app.main.cwd = "/srv/app";
+  const NodeDraft same = one(app);
+  CHECK(std::count(same.command.begin(), same.command.end(), "/srv/app") == 0);
+  // The folder of a unit contains data only.
+  app.written.clear();
+  app.unit = Unit{};
+  app.unit->folders = {"/srv/app"};
+  const NodeDraft data = one(app);
+  CHECK(std::count(data.command.begin(), data.command.end(), "/srv/app") == 1);
+}
+
 TEST_CASE("session variables are left out, and secrets and unusual ones are reported") {
   Seen seen = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
   seen.main.env = {{"HOME", "/root"},

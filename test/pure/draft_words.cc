@@ -110,7 +110,11 @@ TEST_CASE("a unit is read from the output of systemctl show") {
       "ExecStart={ path=/bin/other ; argv[]=/bin/other ; ignore_errors=no }\n"
       "Restart=on-failure\nRestartUSec=1min 30s\nStartLimitBurst=7\nPIDFile=/run/redis/redis-server.pid\n"
       "StateDirectory=redis sub/dir ../x\nLogsDirectory=redis\nEnvironmentFiles=/etc/default/redis "
-      "(ignore_errors=yes)\n");
+      "(ignore_errors=yes)\n"
+      "Environment=\"OPTS=--x A=1\" HOME=/srv \"Q=a \\\"b C=2\"\nTriggeredBy=redis.socket redis.timer\n"
+      "ExecStartPre={ path=/bin/a ; argv[]=/bin/a b ; ignore_errors=no }\n"
+      "ExecStartPre={ path=/bin/c ; argv[]=/bin/c ; ignore_errors=yes "
+      "}\nActiveState=active\nMainPID=12\nType=oneshot\n");
   CHECK(unit.name == "redis-server.service");
   CHECK(unit.command == Texts{"/usr/bin/redis-server", "/etc/redis/redis.conf", "--daemonize", "no"});
   CHECK(unit.restart == "on-failure");
@@ -119,6 +123,12 @@ TEST_CASE("a unit is read from the output of systemctl show") {
   CHECK(unit.pid_file == "/run/redis/redis-server.pid");
   CHECK(unit.folders == Texts{"/var/lib/redis", "/var/lib/sub/dir", "/var/log/redis"});
   CHECK(unit.environment_files == Texts{"/etc/default/redis"});
+  CHECK(unit.variables == Texts{"OPTS", "HOME", "Q"});
+  CHECK(unit.sockets == Texts{"redis.socket"});
+  CHECK(unit.before == Texts{"/bin/a b", "/bin/c"});
+  CHECK_FALSE(unit.done);
+  CHECK(read_unit("ActiveState=active\nMainPID=0\nType=oneshot\n").done);
+  CHECK_FALSE(read_unit("ActiveState=failed\nMainPID=0\nType=oneshot\n").done);
   CHECK(read_unit("").command.empty());
   CHECK(read_unit("ExecStart=garbage\n=\n\n").command.empty());
 }
