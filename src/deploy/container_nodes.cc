@@ -200,7 +200,11 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   spec.pid_of = container_of(config.container->pid_of);
   spec.ipc_of = container_of(config.container->ipc_of);
   spec.user = config.user;
-  spec.limits = config.container->limits;
+  std::vector<std::string> lowered;
+  spec.limits = permitted_limits(*engine_, config.container->limits, lowered);
+  for (const std::string& what : lowered)
+    log::warn_once(fmt::format("node {}: the limit {}, because rose may not raise its own limits (no CAP_SYS_RESOURCE)",
+                               config.name, what));
   for (const std::string& limit : inherited_limits())
     if (std::none_of(spec.limits.begin(), spec.limits.end(), [&](const std::string& own) {
           return own.substr(0, own.find('=')) == limit.substr(0, limit.find('='));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -351,14 +352,79 @@ std::vector<std::string> remove_volume_words(const Engine& engine, const std::st
   return joined(engine.command, {"volume", "rm", "--force", name});
 }
 
+namespace {
+
+// Podman lowers these two of its own limits to 32768 before it starts a container, so a higher value would be refused.
+constexpr rlim_t kMostOfPodman = 32767;
+
+}  // namespace
+
+std::vector<std::string> permitted_limits(const std::vector<std::string>& asked,
+                                          const std::map<std::string, std::uint64_t>& highest,
+                                          std::vector<std::string>& lowered) {
+  std::vector<std::string> limits;
+  for (const std::string& limit : asked) {
+    const std::size_t equals = limit.find('=');
+    const std::string name = limit.substr(0, equals);
+    const auto most = highest.find(name);
+    if (equals == std::string::npos || most == highest.end()) {
+      limits.push_back(limit);
+      continue;
+    }
+    bool changed = false;
+    std::string values;
+    for (const std::string& word : split(std::string_view(limit).substr(equals + 1), ':')) {
+      std::uint64_t value = 0;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+      const bool number = error == std::errc() && end == word.data() + word.size();
+      const bool endless = word == "-1" || word == "unlimited";
+      const bool too_high = endless || error == std::errc::result_out_of_range || (number && value > most->second);
+      changed = changed || too_high;
+      values += (values.empty() ? "" : ":") + (too_high ? std::to_string(most->second) : word);
+    }
+    if (changed) lowered.push_back(fmt::format("{} is {} instead of {}", name, values, limit.substr(equals + 1)));
+    limits.push_back(name + "=" + values);
+  }
+  return limits;
+}
+
+std::vector<std::string> permitted_limits(const Engine& engine, const std::vector<std::string>& asked,
+                                          std::vector<std::string>& lowered) {
+  if (!engine.podman || kernel::effective_capabilities().has(CAP_SYS_RESOURCE)) return asked;
+  std::map<std::string, std::uint64_t> highest;
+  const auto add = [&highest](const char* name, auto resource) {
+    rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0) return;
+    const bool lowers = resource == RLIMIT_NOFILE || resource == RLIMIT_NPROC;
+    const rlim_t most = lowers ? std::min(limit.rlim_max, kMostOfPodman) : limit.rlim_max;
+    if (most != RLIM_INFINITY) highest[name] = most;
+  };
+  add("as", RLIMIT_AS);
+  add("core", RLIMIT_CORE);
+  add("cpu", RLIMIT_CPU);
+  add("data", RLIMIT_DATA);
+  add("fsize", RLIMIT_FSIZE);
+  add("locks", RLIMIT_LOCKS);
+  add("memlock", RLIMIT_MEMLOCK);
+  add("msgqueue", RLIMIT_MSGQUEUE);
+  add("nice", RLIMIT_NICE);
+  add("nofile", RLIMIT_NOFILE);
+  add("nproc", RLIMIT_NPROC);
+  add("rss", RLIMIT_RSS);
+  add("rtprio", RLIMIT_RTPRIO);
+  add("rttime", RLIMIT_RTTIME);
+  add("sigpending", RLIMIT_SIGPENDING);
+  add("stack", RLIMIT_STACK);
+  return permitted_limits(asked, highest, lowered);
+}
+
 std::vector<std::string> inherited_limits() {
   if (kernel::effective_capabilities().has(CAP_SYS_RESOURCE)) return {};
   std::vector<std::string> limits;
   const auto add = [&limits](const char* name, auto resource) {
     rlimit limit{};
     if (::getrlimit(resource, &limit) != 0) return;
-    // Podman lowers its own limit to 32768 before it starts a container, so a higher value would be refused.
-    const auto text = [](rlim_t value) { return std::to_string(std::min<rlim_t>(value, 32767)); };
+    const auto text = [](rlim_t value) { return std::to_string(std::min(value, kMostOfPodman)); };
     limits.push_back(fmt::format("{}={}:{}", name, text(limit.rlim_cur), text(limit.rlim_max)));
   };
   add("nofile", RLIMIT_NOFILE);

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -97,6 +98,15 @@ struct ContainerSpec {
 // Limits for a container if rose may not raise its own limits (no CAP_SYS_RESOURCE): the limits of this process,
 // because the engine's defaults would be refused. Otherwise empty.
 [[nodiscard]] std::vector<std::string> inherited_limits();
+// Lowers the limits that a container asks for ("nofile=65535", "memlock=-1:-1") if rose may not raise its own and the
+// engine is not a daemon with more rights: it would refuse them, and the container would not start. `lowered` says what
+// was changed.
+[[nodiscard]] std::vector<std::string> permitted_limits(const Engine& engine, const std::vector<std::string>& asked,
+                                                        std::vector<std::string>& lowered);
+// The same for known highest values, by the name of the limit. Pure.
+[[nodiscard]] std::vector<std::string> permitted_limits(const std::vector<std::string>& asked,
+                                                        const std::map<std::string, std::uint64_t>& highest,
+                                                        std::vector<std::string>& lowered);
 
 // Runs a command to its end. The error contains `what` and the last line of the engine's output.
 [[nodiscard]] Result<std::string> ask_engine(const std::vector<std::string>& words, std::string_view what,

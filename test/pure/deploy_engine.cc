@@ -28,6 +28,22 @@ bool has(const Words& words, const std::string& option, const std::string& value
 
 }  // namespace
 
+TEST_CASE("limits that the engine would refuse are lowered to the highest that it accepts") {
+  const std::map<std::string, std::uint64_t> highest = {{"nofile", 20000}, {"memlock", 8388608}};
+  Words lowered;
+  CHECK(permitted_limits({"nofile=65535", "memlock=-1:-1", "nproc=65535", "core=0", "nofile=100:40000"}, highest,
+                         lowered) ==
+        Words{"nofile=20000", "memlock=8388608:8388608", "nproc=65535", "core=0", "nofile=100:20000"});
+  CHECK(lowered == Words{"nofile is 20000 instead of 65535", "memlock is 8388608:8388608 instead of -1:-1",
+                         "nofile is 100:20000 instead of 100:40000"});
+  lowered.clear();
+  CHECK(permitted_limits({"nofile=20000:20000", "memlock=words", "nofile"}, highest, lowered) ==
+        Words{"nofile=20000:20000", "memlock=words", "nofile"});
+  CHECK(lowered.empty());
+  // A daemon sets the limits itself.
+  CHECK(permitted_limits(Engine{{"/usr/bin/docker"}, false, ""}, {"memlock=-1"}, lowered) == Words{"memlock=-1"});
+}
+
 TEST_CASE("a container is created with options that podman and docker share") {
   ContainerSpec one = spec();
   one.hosts = "/run-dir/.rose-enter/n1.hosts";
