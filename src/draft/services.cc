@@ -1,6 +1,7 @@
 #include "draft/services.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <set>
 
@@ -27,13 +28,20 @@ std::vector<std::string> parts_of(std::string_view text, std::string_view separa
   return parts;
 }
 
-// The commands that a service runs, as words without folders, including those in a script that it gives to a shell.
-std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
+// The commands that a service runs, as words, including those in a script that it gives to a shell.
+std::vector<std::vector<std::string>> lines_of(const config::Node& taken) {
   std::vector<std::string> all = taken.container->entrypoint.value_or(config::Command());
   all.insert(all.end(), taken.command.begin(), taken.command.end());
+  std::vector<std::vector<std::string>> lines;
+  for (const std::string& command : parts_of(fmt::format("{}", fmt::join(all, " ")), kBetweenCommands))
+    lines.push_back(parts_of(command, kBetweenWords));
+  return lines;
+}
+
+// The same without folders, each beginning with its program.
+std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
   std::vector<std::vector<std::string>> commands;
-  for (const std::string& command : parts_of(fmt::format("{}", fmt::join(all, " ")), kBetweenCommands)) {
-    std::vector<std::string> words = parts_of(command, kBetweenWords);
+  for (std::vector<std::string>& words : lines_of(taken)) {
     // Skip what precedes the program: "sh -c", "exec", "gosu USER" and the like, and words of the shell.
     std::size_t first = 0;
     const auto leads = [](const std::string& word) {
@@ -79,6 +87,73 @@ bool runs_the_server(const config::Node& taken, const System* system) {
   });
 }
 
+// "8000" as a port; 0 if it is none.
+std::uint16_t port_of(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() ? port : std::uint16_t{0};
+}
+
+// The port of an address at which a server listens: "0.0.0.0:8000", ":8000", "[::]:8000", "*:8000".
+std::uint16_t port_of_address(std::string_view text) {
+  if (const std::size_t scheme = text.find("://"); scheme != std::string_view::npos) text.remove_prefix(scheme + 3);
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return 0;
+  const std::string_view host = text.substr(0, colon);
+  return host.empty() || host == "0.0.0.0" || host == "*" || host == "[::]" ? port_of(text.substr(colon + 1))
+                                                                            : std::uint16_t{0};
+}
+
+// The ports at which its command line lets the server listen, in the order of the words. Without them, a `ready` would
+// ask the system's usual port, which nothing serves. Assumption: "--port" and "-p" with a number, "port=" and an
+// address of all interfaces are meant for clients, unless the option says otherwise. A port alone may be that of a
+// server to which the program connects, so it counts only for a known server or beside the address of all interfaces.
+std::vector<std::uint16_t> ports_in_command(const config::Node& taken, bool server) {
+  std::vector<std::uint16_t> ports;
+  for (const std::vector<std::string>& words : lines_of(taken)) {
+    const bool serves = server || std::any_of(words.begin(), words.end(), [](const std::string& word) {
+                          return word.ends_with("0.0.0.0") || word == "::" || word == "[::]";
+                        });
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::string_view option = words[i].starts_with('-') ? std::string_view(words[i]) : std::string_view();
+      std::string_view value = words[i];
+      if (const std::size_t equals = option.find('='); equals != std::string_view::npos) {
+        value = option.substr(equals + 1);
+        option = option.substr(0, equals);
+      } else if (!option.empty()) {
+        continue;  // its value is the next word
+      } else if (i > 0 && words[i - 1].starts_with('-') && words[i - 1].find('=') == std::string::npos) {
+        option = words[i - 1];
+      }
+      const std::string lower = lower_case(option);
+      const auto says = [&lower](std::initializer_list<std::string_view> parts) {
+        return std::any_of(parts.begin(), parts.end(),
+                           [&lower](std::string_view part) { return lower.find(part) != std::string::npos; });
+      };
+      if (says({"peer", "cluster", "gossip", "console", "admin", "metric", "advertise", "debug", "stats", "manag",
+                "bus", "announce", "upstream", "connect", "forward", "remote"}))
+        continue;
+      std::uint16_t port = port_of_address(value);
+      if (port == 0 && serves && value.starts_with("port=")) port = port_of(value.substr(5));
+      if (port == 0 && serves && (lower == "--port" || lower == "-port" || lower == "-p")) port = port_of(value);
+      if (port != 0 && std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+    }
+  }
+  return ports;
+}
+
+// The port for clients: of those that the command line sets, one that the service declares, or the system's usual one,
+// or the first. 0: unknown.
+std::uint16_t choose_port(const std::vector<std::uint16_t>& declared, const std::vector<std::uint16_t>& set,
+                          const System* system) {
+  const std::uint16_t usual = system != nullptr ? system->usual_port() : std::uint16_t{0};
+  for (const std::uint16_t port : declared)
+    if (std::find(set.begin(), set.end(), port) != set.end()) return port;
+  if (std::find(set.begin(), set.end(), usual) != set.end()) return usual;
+  if (!set.empty() && (declared.empty() || system != nullptr)) return set.front();
+  return !declared.empty() ? declared.front() : usual;
+}
+
 // What a program that opens no port logs when it serves.
 struct ReadyLine {
   std::string_view program, word, line;
@@ -101,6 +176,10 @@ NodeDraft node_of(const config::Node& taken, const std::set<std::string>& comple
   node.service = true;
   // The image of a service that is built has a generated name, which does not identify the system.
   if (container.build.empty()) node.system = find_system_of_image(container.image);
+  // The program that its command names does.
+  if (node.system == nullptr)
+    for (const std::vector<std::string>& words : commands_of(taken))
+      if (node.system == nullptr) node.system = find_system_of_program(words[0]);
   const bool serves = runs_the_server(taken, node.system);
   if (!serves) node.system = nullptr;
   take_password(node, [&](const std::string& variable) { return taken.env.contains(variable); });
@@ -110,14 +189,17 @@ NodeDraft node_of(const config::Node& taken, const std::set<std::string>& comple
   if (taken.restart)
     node.about.push_back(taken.restart->only_failures ? "Restarted when it fails, as the file defines."
                                                       : "Restarted whenever it ends, as the file defines.");
-  node.port = !container.ports.empty() ? container.ports.front()
-              : node.system != nullptr ? node.system->usual_port()
-                                       : 0;
+  // In the image of a known server, a command that does not start the server is a client.
+  const bool client = !serves && container.build.empty() && find_system_of_image(container.image) != nullptr;
+  const bool server = serves && (container.build.empty() || node.system != nullptr);
+  const std::vector<std::uint16_t> set = client ? std::vector<std::uint16_t>() : ports_in_command(taken, server);
+  node.port = choose_port(container.ports, set, node.system);
   if (completing.contains(taken.name)) node.ready_note = "it ends by itself, and others wait for its end: no 'ready'";
   else if (container.health && !container.health->disabled)
     node.ready_note = "it is ready when its health check passes";
   else if (container.build.empty() && serves)
-    node.ready = ready_of_image(container.image, node.variable, node.port, container.ports, host.has("curl"));
+    node.ready = ready_of_image(container.image, node.variable, node.port,
+                                container.ports.empty() ? set : container.ports, host.has("curl"));
   if (!node.ready.empty()) node.about.push_back(kAsksItself);
   else if (node.ready_note.empty() && node.port != 0)
     node.ready = fmt::format("{{ tcp = {}, timeout = \"120s\" }}", node.port);

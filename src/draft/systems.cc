@@ -496,6 +496,12 @@ void take_password(NodeDraft& node, const std::function<bool(const std::string& 
   }
 }
 
+const System* find_system_of_program(std::string_view program) {
+  for (const System* system : all_systems())
+    if (system->is(program)) return system;
+  return nullptr;
+}
+
 const System* find_system_of_image(std::string_view image) {
   const std::string name = image_name(image);
   for (const System* system : all_systems())

@@ -55,6 +55,8 @@ void take_password(NodeDraft& node, const std::function<bool(const std::string& 
 [[nodiscard]] const System* find_system(const Seen& seen);
 // "etcd" for "quay.io/coreos/etcd:v3.5@sha256:...".
 [[nodiscard]] std::string image_name(std::string_view image);
+// Finds the system by the file name of a program: "redis-server".
+[[nodiscard]] const System* find_system_of_program(std::string_view program);
 // Finds the system by the name of an image: "docker.io/library/redis:7", "bitnami/postgresql".
 [[nodiscard]] const System* find_system_of_image(std::string_view image);
 

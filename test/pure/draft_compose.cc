@@ -272,6 +272,43 @@ TEST_CASE("known systems get a readiness check by their protocol, not only an op
   CHECK(services.nodes[3].ready == "{ tcp = 1, timeout = \"120s\" }");
 }
 
+TEST_CASE("a service is asked at the port that its command sets, and its program names the system") {
+  const char* text = R"(
+services:
+  a: {image: "redis:7", command: redis-server --port 7000 --cluster-enabled yes}
+  b: {image: localhost/mine, command: "sh -c 'exec /usr/bin/redis-server --port=7001'"}
+  c:
+    image: localhost/mine
+    command: etcd --listen-peer-urls http://0.0.0.0:2380 --listen-client-urls http://0.0.0.0:2379
+  d: {image: memcached, command: ["memcached", "-p", "11212"]}
+  e: {image: "postgres:16", command: -c port=5433}
+  f: {image: "postgres:16", command: -c port=5433, ports: ["5432:5433", "9187:9187"]}
+  g: {build: ., command: gunicorn -b 0.0.0.0:8000 app:app}
+  h: {build: ., command: uvicorn app:app --host 0.0.0.0 --port 8001}
+  i: {build: ., command: python client.py --host redis --port 6379}
+  j: {image: "redis:7", command: redis-cli -h a -p 7000 monitor}
+  k: {image: minio/minio, command: 'server /data --console-address ":9001"'}
+  l: {build: ., command: python manage.py runserver 0.0.0.0:8002, ports: ["80:8002"]}
+  m: {image: "prom/prometheus", command: "--web.listen-address=:9091"}
+)";
+  const auto taken = config::read_compose(text, "/nowhere/compose.yaml", variables);
+  REQUIRE(taken);
+  Host host;
+  host.tools = {"curl"};
+  const Drafted services = draft_services(*taken, {"compose.yaml"}, host);
+  Texts asked;
+  for (const NodeDraft& node : services.nodes) {
+    std::string rest = node.ready.substr(std::min(node.ready.find("http://"), node.ready.size()));
+    if (rest.empty()) rest = node.ready;
+    rest.erase(0, std::min(rest.find_first_of("123456789"), rest.size()));
+    asked.push_back(node.name + ": " + rest.substr(0, rest.find_first_not_of("0123456789")));
+  }
+  CHECK(asked == Texts{"a: 7000", "b: 7001", "c: 2379", "d: 11212", "e: 5433", "f: 5433", "g: 8000", "h: 8001",
+                       "i: ", "j: ", "k: 9000", "l: 8002", "m: 9091"});
+  CHECK(has(services.nodes[1].about.front(), "b: Redis"));
+  CHECK(has(services.nodes[2].about.front(), "c: etcd"));
+}
+
 TEST_CASE("a client in the image of a server does not wait for a server of its own") {
   const char* text = R"(
 services:
