@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "base/address.h"
@@ -103,6 +104,38 @@ std::string ComposeReader::size(const Yaml& value, std::string_view key) {
   if (!word.empty() && (error != std::errc() || !known))
     refuse(value, fmt::format("'{}': '{}' is not a number of bytes such as 512m or 1.5g", key, word));
   return word;
+}
+
+std::string ComposeReader::bytes(const Yaml& value, std::string_view key) {
+  const std::string word = size(value, key);
+  double number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc()) return word;
+  for (const char* unit = end; unit != word.data() + word.size(); ++unit)
+    if (const std::size_t power = std::string_view("kmgtp").find(lower_case(*unit)); power != std::string::npos)
+      number *= std::pow(1024.0, static_cast<double>(power + 1));
+  constexpr double kMost = 9e18;
+  if (!(number >= 0 && number <= kMost)) refuse(value, fmt::format("'{}': '{}' is no size", key, word));
+  return std::to_string(static_cast<std::int64_t>(number));
+}
+
+unsigned ComposeReader::file_mode(const Yaml& value, std::string_view key) {
+  const std::string word = text(value, key);
+  std::string_view digits = word;
+  int base = 10;
+  const std::string start = lower_case(digits.substr(0, 2));
+  if (start == "0o" || start == "0x" || start == "0b") {
+    base = start == "0o" ? 8 : start == "0x" ? 16 : 2;
+    digits.remove_prefix(2);
+  } else if (digits.size() > 1 && digits.front() == '0') {
+    base = 8;
+  }
+  unsigned mode = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), mode, base);
+  constexpr unsigned kMost = 07777;
+  if (error != std::errc() || end != digits.data() + digits.size() || mode > kMost)
+    refuse(value, fmt::format("'{}': '{}' is not the mode of a file, such as 0440", key, word));
+  return mode;
 }
 
 int ComposeReader::number(const Yaml& value, std::string_view key, int least) {

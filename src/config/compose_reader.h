@@ -57,6 +57,10 @@ class ComposeReader {
   static std::int64_t duration(const Yaml& value, std::string_view key);
   // A size in the engines' form: "512m", "1.5GiB", "-1". May be empty.
   static std::string size(const Yaml& value, std::string_view key);
+  // The same in bytes, for mounts, whose units have one letter. "" if empty.
+  static std::string bytes(const Yaml& value, std::string_view key);
+  // The mode of a file: 0440, 0o440 and 288 are the same number, as in Compose.
+  static unsigned file_mode(const Yaml& value, std::string_view key);
   static int number(const Yaml& value, std::string_view key, int least);
   static std::vector<std::string> texts(const Yaml& value, std::string_view key);
   static std::vector<std::string> command(const Yaml& value, std::string_view key);

@@ -1,6 +1,7 @@
 // Reads one service of a Compose file.
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 #include "base/address.h"
 #include "base/ascii.h"
@@ -421,8 +422,10 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
            }},
           {"tmpfs",
            [&](const Yaml& member, const std::string&) {
-             if (const std::string size = member.scalar("size"); !size.empty()) tmpfs += ",size=" + size;
-             if (const std::string mode = member.scalar("mode"); !mode.empty()) tmpfs += ",mode=" + mode;
+             if (const Yaml* size = member.find("size"); size != nullptr && !size->text.empty())
+               tmpfs += ",size=" + bytes(*size, "size");
+             if (const Yaml* mode = member.find("mode"); mode != nullptr && !mode->text.empty())
+               tmpfs += fmt::format(",mode={:o}", file_mode(*mode, "mode"));
            }}},
          "a volume");
     if (type == "tmpfs") {
@@ -490,17 +493,23 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
   for (const Yaml& item : value.items) {
     std::string source = item.is_scalar() ? item.text : "";
     std::string target;
-    std::string mode;
+    std::optional<unsigned> mode;
+    bool owned = false;  // by a user or group other than root, which has to be able to read it
     each(item,
          {{"source", [&](const Yaml& member, const std::string& key) { source = text(member, key); }},
           {"target", [&](const Yaml& member, const std::string& key) { target = text(member, key); }},
-          {"mode", [&](const Yaml& member, const std::string& key) { mode = text(member, key); }},
+          {"mode",
+           [&](const Yaml& member, const std::string& key) {
+             if (!member.is_scalar() || !member.text.empty()) mode = file_mode(member, key);
+           }},
           {"uid",
            [&](const Yaml&, const std::string&) {
+             owned = true;
              say(fmt::format("'uid' of {} has no effect: all users can read it", kind));
            }},
           {"gid",
            [&](const Yaml&, const std::string&) {
+             owned = true;
              say(fmt::format("'gid' of {} has no effect: all users can read it", kind));
            }}},
          fmt::format("one of '{}'", kind));
@@ -517,9 +526,7 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
     if (target.empty()) target = kind == "secrets" ? "/run/secrets/" + source : "/" + source;
     if (!target.starts_with('/')) target = "/run/secrets/" + target;
     if (found->second.content)
-      container.files.push_back(
-          {target, *found->second.content,
-           mode.empty() ? 0444 : static_cast<unsigned>(std::strtoul(mode.c_str(), nullptr, 8)) & 0777});
+      container.files.push_back({target, *found->second.content, (mode.value_or(0444) | (owned ? 0444U : 0U)) & 0777});
     else if (!found->second.file.empty())
       container.volumes.push_back(fmt::format("{}:{}:ro", kept(found->second.file), kept(target)));
     else refuse(item, fmt::format("{} '{}' has neither 'file', 'environment' nor 'content'", kind, source));

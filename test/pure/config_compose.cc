@@ -250,6 +250,22 @@ bool contains(const std::vector<std::string>& all, std::string_view part) {
 
 }  // namespace
 
+TEST_CASE("the modes of files are numbers, and the sizes of mounts have Compose's units") {
+  const Node node = only(
+      "    image: x\n    volumes:\n      - {type: tmpfs, target: /a, tmpfs: {size: 2mb, mode: 0o700}}\n"
+      "      - {type: tmpfs, target: /b, tmpfs: {size: 1.5GiB, mode: 0750}}\n"
+      "      - {type: tmpfs, target: /c, tmpfs: {mode: 448}}\n"
+      "    configs:\n      - {source: c, target: /1, mode: 0o440}\n      - {source: c, target: /2, mode: 0440}\n"
+      "      - {source: c, target: /3, mode: 288}\n      - {source: c, target: /4}\n"
+      "      - {source: c, target: /5, mode: 0400, uid: \"1234\"}\nconfigs:\n  c: {content: text}\n");
+  CHECK(has(node, "--tmpfs", "/a:size=2097152,mode=700"));
+  CHECK(has(node, "--tmpfs", "/b:size=1610612736,mode=750"));
+  CHECK(has(node, "--tmpfs", "/c:mode=700"));
+  std::vector<unsigned> modes;
+  for (const auto& file : node.container->files) modes.push_back(file.mode);
+  CHECK(modes == std::vector<unsigned>{0440, 0440, 0440, 0444, 0444});
+}
+
 TEST_CASE("limits, terminals and deploy settings are applied, and settings without effect are reported") {
   const Node node = only(
       "    image: x\n    mem_limit: 512m\n    cpus: 0.5\n    pids_limit: 100\n    cpuset: 0,1\n    tty: true\n    "
