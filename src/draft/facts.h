@@ -80,7 +80,8 @@ struct Settings {
 // A unit as systemd describes it.
 struct Unit {
   std::string name;                  // "redis-server.service"
-  std::vector<std::string> command;  // ExecStart, split at spaces, because systemd does not report quotes
+  std::vector<std::string> command;  // ExecStart
+  bool exact = false;                // `command` has the words of ExecStart; otherwise it is split at spaces
   std::string restart;               // "always", "on-failure", ...; "" or "no": never restarted
   std::int64_t restart_delay_ns = 0;
   std::int64_t restarts = 0;  // StartLimitBurst; 0: unknown

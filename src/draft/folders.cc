@@ -27,10 +27,35 @@ bool system_path(std::string_view path) {
 
 // Folders shared by many programs; a program's own folder is below them.
 bool shared_folder(std::string_view path) {
-  static const std::set<std::string, std::less<>> folders = {
-      "/",    "/var",     "/var/lib",  "/var/log", "/var/cache", "/var/spool",     "/var/run", "/var/tmp", "/var/local",
-      "/run", "/tmp",     "/opt",      "/srv",     "/home",      "/root",          "/mnt",     "/media",   "/data",
-      "/dev", "/dev/shm", "/run/user", "/usr",     "/usr/local", "/usr/local/var", "/etc"};
+  static const std::set<std::string, std::less<>> folders = {"/",
+                                                             "/var",
+                                                             "/var/lib",
+                                                             "/var/log",
+                                                             "/var/cache",
+                                                             "/var/spool",
+                                                             "/var/run",
+                                                             "/var/tmp",
+                                                             "/var/local",
+                                                             "/run",
+                                                             "/tmp",
+                                                             "/opt",
+                                                             "/srv",
+                                                             "/home",
+                                                             "/root",
+                                                             "/mnt",
+                                                             "/media",
+                                                             "/data",
+                                                             "/var/lib/private",
+                                                             "/var/cache/private",
+                                                             "/var/log/private",
+                                                             "/run/private",
+                                                             "/dev",
+                                                             "/dev/shm",
+                                                             "/run/user",
+                                                             "/usr",
+                                                             "/usr/local",
+                                                             "/usr/local/var",
+                                                             "/etc"};
   if (folders.contains(path)) return true;
   // A home folder is shared in the same way.
   return path.starts_with("/home/") && path.find('/', 6) == std::string_view::npos;
@@ -296,14 +321,17 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, con
   }
   Covers covers;
   std::set<std::string> chosen;
-  for (const std::string& path : written) {
+  for (const std::string& named : written) {
+    // The draft refuses to cover what a link leads to: "/var/run/x", or the state folder of a unit with DynamicUser=.
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::weakly_canonical(named, error);
+    const std::string path = error || !named.starts_with('/') ? named : real.string();
     if (path.empty() || is_below(path, "/proc") || is_below(path, "/sys") || is_below(path, "/dev")) continue;
-    if (!new_place(path, moved).empty()) continue;
-    // Find the outermost folder that belongs to the node and contains nothing that it executes or reads.
+    if (!new_place(path, moved).empty() || !new_place(named, moved).empty()) continue;
     // An overlay serves folders that contain what it needs: a cover would hide it. Folders of a unit are data. If such
     // a folder is also the working folder, it is empty in a run.
     const bool own_data =
-        seen.unit && std::find(seen.unit->folders.begin(), seen.unit->folders.end(), path) != seen.unit->folders.end();
+        seen.unit && std::find(seen.unit->folders.begin(), seen.unit->folders.end(), named) != seen.unit->folders.end();
     if (!own_data && std::find(homes.begin(), homes.end(), path) != homes.end()) continue;
     if (!shared_folder(path) && std::any_of(needed.begin(), needed.end(), [&](const std::string& one) {
           return one != path && is_below(one, path);
@@ -311,6 +339,7 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, con
       covers.overlays.push_back(path);
       continue;
     }
+    // Find the outermost folder that belongs to the node and contains nothing that it executes or reads.
     std::string cover;
     for (std::size_t slash = path.find('/', 1); cover.empty(); slash = path.find('/', slash + 1)) {
       const std::string folder = path.substr(0, slash);
@@ -319,7 +348,7 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, con
     }
     if (cover.empty()) cover = path;
     const bool single = cover == path && shared_folder(path.substr(0, std::max<std::size_t>(path.rfind('/'), 1)));
-    if (single && std::find(seen.sockets.begin(), seen.sockets.end(), path) != seen.sockets.end())
+    if (single && std::find(seen.sockets.begin(), seen.sockets.end(), named) != seen.sockets.end())
       covers.uncovered.push_back(path);
     else chosen.insert(cover);
   }

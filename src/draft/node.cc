@@ -11,6 +11,7 @@
 #include "draft/folders.h"
 #include "draft/settings.h"
 #include "draft/systems.h"
+#include "draft/unit.h"
 
 namespace rose::draft {
 namespace {
@@ -173,11 +174,11 @@ std::vector<std::string> first_words(Making& making) {
   if (seen.title) {
     words.clear();
     if (seen.unit && !seen.unit->command.empty()) {
-      words = seen.unit->command;
-      making.node.changes.push_back(
-          fmt::format("it replaced its command line by \"{}\", so 'command' is the unit's ExecStart (split at spaces, "
-                      "because systemd does not report quotes)",
-                      seen.main.argv.front()));
+      for (const std::string& word : seen.unit->command)
+        for (std::string& one : expand_word(word, seen.main.env)) words.push_back(std::move(one));
+      making.node.changes.push_back(fmt::format(
+          "it replaced its command line by \"{}\", so 'command' is the unit's ExecStart{}", seen.main.argv.front(),
+          seen.unit->exact ? "" : " (split at spaces, because systemctl does not report quotes)"));
     } else if (making.node.system != nullptr && !seen.program) {
       if (auto recovered = making.node.system->recover(making)) words = std::move(*recovered);
     }
@@ -537,17 +538,20 @@ void describe(Making& making, Secrets& secrets) {
   for (const std::string& line_of : seen.unread) node.doubts.push_back("could not be read: " + line_of);
   if (seen.main.passed_sockets > 0)
     node.doubts.push_back(fmt::format(
-        "systemd opened {} of its sockets{}, and a run does not: it will not start, or not listen. Let "
+        "systemd opened {} of its sockets{}, and a run does not: it may not start, or not listen. Then let "
         "'command' begin with 'systemd-socket-activate --listen PORT', and add '--setenv NAME' for each "
         "variable that it needs",
         seen.main.passed_sockets,
         seen.unit && !seen.unit->sockets.empty() ? fmt::format(" ({})", fmt::join(seen.unit->sockets, ", ")) : ""));
-  if (seen.unit)
+  if (seen.unit && !seen.unit->before.empty()) {
+    std::string commands;
     for (const std::string& command : seen.unit->before)
-      node.doubts.push_back(fmt::format(
-          "its unit runs '{}' before it (ExecStartPre), and a run does not: if it needs what this prepares, add the "
-          "command to 'setup' in [deployment] or to its own command",
-          secrets.masked("", command)));
+      commands += fmt::format("{}'{}'", commands.empty() ? "" : ", ", secrets.masked("", command));
+    node.doubts.push_back(
+        fmt::format("its unit runs {} before it (ExecStartPre), and a run does not: if it needs what this prepares, "
+                    "add it to 'setup' in [deployment] or to its own command",
+                    commands));
+  }
   if (seen.main.deleted)
     node.doubts.push_back(fmt::format("{} was replaced or removed since it was started", seen.main.exe));
 }

@@ -4,10 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <map>
 
+#include "base/ascii.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "base/text.h"
@@ -96,6 +97,46 @@ std::int64_t read_time_span(std::string_view text) {
   return total;
 }
 
+std::vector<std::string> read_exact_command(std::string_view text) {
+  std::vector<std::string> words;
+  try {
+    const Json json = Json::parse(text);
+    for (const Json& word : json.at("data").at(0).at(1)) words.push_back(word.get<std::string>());
+  } catch (const Json::exception&) {
+    return {};
+  }
+  return words;
+}
+
+std::vector<std::string> expand_word(const std::string& word, const Variables& variables) {
+  const auto value_of = [&](std::string_view name) {
+    const auto found =
+        std::find_if(variables.begin(), variables.end(), [&](const auto& each) { return each.first == name; });
+    return found == variables.end() ? std::string() : found->second;
+  };
+  const auto names = [](std::string_view text) {
+    return !text.empty() &&
+           std::all_of(text.begin(), text.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
+  };
+  if (word.size() > 1 && word.front() == '$' && names(std::string_view(word).substr(1))) {
+    std::vector<std::string> words = split(value_of(std::string_view(word).substr(1)), ' ');
+    std::erase(words, "");
+    return words;
+  }
+  std::string out;
+  for (std::size_t i = 0; i < word.size(); ++i) {
+    const std::size_t end = word.compare(i, 2, "${") == 0 ? word.find('}', i) : std::string::npos;
+    if (end != std::string::npos && names(std::string_view(word).substr(i + 2, end - i - 2))) {
+      out += value_of(std::string_view(word).substr(i + 2, end - i - 2));
+      i = end;
+    } else {
+      out += word[i];
+      if (word.compare(i, 2, "$$") == 0) ++i;
+    }
+  }
+  return {out};
+}
+
 Unit read_unit(std::string_view text) {
   std::map<std::string, std::string> values;
   Unit unit;
@@ -132,6 +173,18 @@ Unit read_unit(std::string_view text) {
   return unit;
 }
 
+namespace {
+
+// The path of a unit's object: all bytes but letters and digits are written as "_2e".
+std::string object_path(const std::string& unit) {
+  std::string path = "/org/freedesktop/systemd1/unit/";
+  for (const char c : unit)
+    path += is_alpha(c) || is_digit(c) ? std::string(1, c) : fmt::format("_{:02x}", static_cast<unsigned char>(c));
+  return path;
+}
+
+}  // namespace
+
 std::optional<Unit> ask_unit(const std::string& name) {
   const auto answer = run_command({"systemctl", "show",
                                    "--property=Id,ExecStart,Restart,RestartUSec,StartLimitBurst,PIDFile,StateDirectory,"
@@ -146,14 +199,18 @@ std::optional<Unit> ask_unit(const std::string& name) {
   }
   Unit unit = read_unit(answer->out);
   if (unit.name.empty()) return std::nullopt;
+  if (!unit.command.empty()) {
+    const auto exact = run_command({"busctl", "--json=short", "get-property", "org.freedesktop.systemd1",
+                                    object_path(unit.name), "org.freedesktop.systemd1.Service", "ExecStart"},
+                                   {}, kAskUnitTimeout);
+    if (exact && exact->exit_code == 0)
+      if (std::vector<std::string> words = read_exact_command(exact->out); !words.empty()) {
+        unit.command = std::move(words);
+        unit.exact = true;
+      }
+  }
   for (const std::string& file : unit.environment_files) add_names_of_file(file, unit.variables);
   std::erase_if(unit.folders, [](const std::string& path) { return !exists_here(path); });
-  // With DynamicUser=, /var/lib/x is a link to /var/lib/private/x.
-  for (std::string& folder : unit.folders) {
-    std::error_code error;
-    const std::filesystem::path real = std::filesystem::canonical(folder, error);
-    if (!error) folder = real.string();
-  }
   if (!unit.pid_file.empty() && !exists_here(unit.pid_file)) unit.pid_file.clear();
   return unit;
 }

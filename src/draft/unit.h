@@ -13,6 +13,14 @@ namespace rose::draft {
 // Parses NAME=VALUE lines. Pure.
 [[nodiscard]] Unit read_unit(std::string_view text);
 
+// The words of ExecStart in what `busctl --json=short get-property` prints; `systemctl show` prints them without
+// quotes. Empty if the text is something else. Pure.
+[[nodiscard]] std::vector<std::string> read_exact_command(std::string_view json);
+
+// Replaces the variables of a unit's word as systemd does: "$NAME" alone by the words of the value, "${NAME}" by the
+// value, "$$" by "$". Pure.
+[[nodiscard]] std::vector<std::string> expand_word(const std::string& word, const Variables& variables);
+
 // "5s", "1min 30s", "100ms" or "infinity" (0) in nanoseconds.
 [[nodiscard]] std::int64_t read_time_span(std::string_view text);
 

@@ -1,7 +1,9 @@
 // How observed processes become a rose.toml: addresses, folders, names. The configuration reader must accept every
 // draft.
 #include <catch2/catch.hpp>
+#include <filesystem>
 
+#include "base/folder.h"
 #include "config/config.h"
 #include "draft/addresses.h"
 #include "draft/draft.h"
@@ -299,6 +301,35 @@ TEST_CASE("a unit's environment, groups, umask and limits are those of the node"
   CHECK(holds(drafted({plain}, host).text, "command = [\"/opt/kv\"]"));
   plain.main.umask = "0077";
   CHECK(holds(drafted({plain}, host).text, "umask 0077\nexec \"$@\"''', \"sh\", \"/opt/kv\"]"));
+}
+
+TEST_CASE("a node whose title replaced its command line begins with the words of its unit") {
+  Seen seen = program({"nginx: master process /usr/sbin/nginx -g daemon on; master_process on;"}, {{"0.0.0.0", 80}});
+  seen.main.exe = "/usr/sbin/nginx";
+  seen.title = true;
+  seen.main.env = {{"OPTS", "-c /etc/x.conf"}};
+  seen.unit = Unit{};
+  seen.unit->name = "nginx.service";
+  seen.unit->command = {"/usr/sbin/nginx", "-g", "daemon on; master_process on;", "$OPTS"};
+  seen.unit->exact = true;
+  CHECK(
+      holds(drafted({seen}).text, R"("/usr/sbin/nginx", "-g", "master_process on; daemon off;", "-c", "/etc/x.conf")"));
+}
+
+TEST_CASE("folders are covered by their paths without links") {
+  TemporaryFolder folder = TemporaryFolder::make("rose-draft-test").value();
+  const std::string top = std::filesystem::canonical(folder.path()).string();
+  std::filesystem::create_directories(top + "/private/kv");
+  std::filesystem::create_symlink("private/kv", top + "/kv");
+  Seen seen = program({"/opt/kv", top + "/settings"}, {{"0.0.0.0", 7001}});
+  seen.unit = Unit{};
+  seen.unit->name = "kv.service";
+  seen.unit->folders = {top + "/kv"};
+  const NodeDraft node = one(seen);
+  INFO(fmt::format("{}", fmt::join(node.command, "|")));
+  CHECK(std::any_of(node.command.begin(), node.command.end(),
+                    [&](const std::string& word) { return word == top + "/private"; }));
+  CHECK(std::count(node.command.begin(), node.command.end(), top + "/kv") == 0);
 }
 
 TEST_CASE("a folder of the node is not covered if it contains what the node needs") {

@@ -133,6 +133,23 @@ TEST_CASE("a unit is read from the output of systemctl show") {
   CHECK(read_unit("ExecStart=garbage\n=\n\n").command.empty());
 }
 
+TEST_CASE("the words of ExecStart are read with their quotes, and variables are replaced as by systemd") {
+  const char* answer =
+      R"x({"type":"a(sasbttttuii)","data":[["/usr/sbin/nginx",["/usr/sbin/nginx","-g","daemon on; x"],false,1,2]]})x";
+  CHECK(read_exact_command(answer) == Texts{"/usr/sbin/nginx", "-g", "daemon on; x"});
+  for (const char* other :
+       {"", "{}", "no", R"({"data":[]})", R"({"data":[["x",[1]]]})", R"({"data":[["x",["a",{}]]]})"})
+    CHECK(read_exact_command(other).empty());
+  const Variables variables = {{"OPTS", "--a  --b c"}, {"X", "1 2"}};
+  CHECK(expand_word("$OPTS", variables) == Texts{"--a", "--b", "c"});
+  CHECK(expand_word("--x=${X}", variables) == Texts{"--x=1 2"});
+  CHECK(expand_word("$NONE", variables).empty());
+  CHECK(expand_word("${NONE}", variables) == Texts{""});
+  CHECK(expand_word("a$$b", variables) == Texts{"a$b"});
+  CHECK(expand_word("a$X", variables) == Texts{"a$X"});
+  CHECK(expand_word("${", variables) == Texts{"${"});
+}
+
 TEST_CASE("systemd's time spans are parsed") {
   CHECK(read_time_span("100ms") == 100'000'000);
   CHECK(read_time_span("1d 2h") == 26LL * 3600 * 1'000'000'000);
