@@ -44,7 +44,7 @@ constexpr std::uint64_t kMostOracleOutput = 64 << 20;
 // exist before the node's first instruction.
 class Observers final : public deploy::NodeObserver {
  public:
-  explicit Observers(const config::Config& config) : config_(config) {}
+  Observers(const config::Config& config, const std::filesystem::path& run_dir) : config_(config), run_dir_(run_dir) {}
 
   void connect(inject::Injector* injector) { injector_ = injector; }
   void connect(observe::Tracer* tracer) { tracer_ = tracer; }
@@ -84,7 +84,12 @@ class Observers final : public deploy::NodeObserver {
     if (injector_ != nullptr) injector_->on_start(node, pid);
   }
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
-    if (!end.planned) ends_.push_back({node, end, monotonic_ns()});
+    if (!end.planned) {
+      ends_.push_back({node, end, monotonic_ns(), {}});
+      // Keep the words of the first end that needs an explanation: a node that is restarted adds others to its logs.
+      if (!may_be_intended(end) && explained_.insert(node).second)
+        ends_.back().words = deploy::last_words(run_dir_ / config_.nodes[node].name);
+    }
     if (injector_ != nullptr) injector_->on_end(node, end);
   }
   // All unplanned ends of nodes. Call this when the deployment no longer exists, because a thread of it reports the
@@ -92,8 +97,13 @@ class Observers final : public deploy::NodeObserver {
   struct End {
     std::size_t node = 0;
     deploy::EndInfo how;
-    std::int64_t at_ns = 0;  // monotonic clock
+    std::int64_t at_ns = 0;   // monotonic clock
+    deploy::LastWords words;  // only of a node's first end that may not be intended
   };
+  // Exit status 0, and signals that a workload sends.
+  static bool may_be_intended(const deploy::EndInfo& end) {
+    return end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
+  }
   [[nodiscard]] const std::vector<End>& ends() const { return ends_; }
   void on_planned(std::size_t node, bool planned) override {
     if (tracer_ != nullptr) tracer_->set_planned(config_.nodes[node].name, planned);
@@ -102,6 +112,8 @@ class Observers final : public deploy::NodeObserver {
 
  private:
   const config::Config& config_;
+  std::filesystem::path run_dir_;
+  std::set<std::size_t> explained_;
   inject::Injector* injector_ = nullptr;
   observe::Tracer* tracer_ = nullptr;
   const jvm::Session* jvms_ = nullptr;
@@ -161,7 +173,7 @@ bool same_content(int file, const std::filesystem::path& path) {
 class OneRun {
  public:
   OneRun(const config::Config& config, const schedule::Schedule& schedule, const RunOptions& options)
-      : config_(config), schedule_(schedule), options_(options), observers_(config) {}
+      : config_(config), schedule_(schedule), options_(options), observers_(config, options.run_dir) {}
 
   // Undoes the run, whatever happened. The tracer is stopped last, so that its window contains the end of the run.
   ~OneRun() { undo(); }
@@ -210,16 +222,13 @@ class OneRun {
   }
 
   // If a node ends by itself while nothing is injected, it was started incorrectly, or the bug occurs without faults.
-  // Warn, because without `ready` nothing else detects this. Exit status 0, and signals that a workload sends, may be
-  // intended.
+  // Warn, because without `ready` nothing else detects this.
   void warn_of_ends() const {
     std::set<std::size_t> reported;
-    for (const auto& [index, end, at_ns] : observers_.ends()) {
-      const bool intended =
-          end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
-      if (intended || !reported.insert(index).second) continue;
+    for (const auto& [index, end, at_ns, words] : observers_.ends()) {
+      if (Observers::may_be_intended(end) || !reported.insert(index).second) continue;
       const config::Node& node = config_.nodes[index];
-      const auto [log, lines] = deploy::last_words(options_.run_dir / node.name);
+      const auto& [log, lines] = words;
       std::string text = fmt::format("node {} {}, although no fault was injected and nothing stopped it", node.name,
                                      deploy::describe(end));
       if (!lines.empty()) text += fmt::format("; last lines of {}/{}:\n{}", node.name, log, lines);
@@ -267,7 +276,7 @@ class OneRun {
 
   void doubt_nodes() {
     const std::set<pid_t> out_of_memory = memory_kills_ ? memory_kills_->pids() : std::set<pid_t>();
-    for (const auto& [index, end, at_ns] : observers_.ends())
+    for (const auto& [index, end, at_ns, words] : observers_.ends())
       nodes_.ends.push_back({.node = config_.nodes[index].name,
                              .signalled = end.signalled,
                              .out_of_memory = out_of_memory.contains(end.pid),

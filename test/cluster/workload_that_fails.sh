@@ -59,6 +59,19 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "reported more than once: $(cat err)"
 done
 
+# What it printed before its end is shown, not the output of its next start.
+configuration 'until [ -e n1/up ]; do sleep 0.05; done'
+cat > again.sh <<'SH'
+if [ -e began ]; then yes 'all is well' | head -n 50; touch up; exec sleep 1000; fi
+touch began; echo no such option; exit 7
+SH
+restarted='command = ["sh", "${config_dir}/again.sh"]\nrestart = { delay = "10ms", max = 3 }'
+sed -i "s|^command = \[\"sleep\", \"1000\"\]|$restarted|" rose.toml
+expect 0 "$rose" profile -c rose.toml
+says err 'warning: node n1 exited with status 7'
+says err '^no such option'
+if grep 'all is well' err; then fail "the output of the next start is taken for the reason"; fi
+
 # A word of a command may look like a file beside the configuration, but rose looks up only the first word there. The
 # message about the failed command says so.
 mkdir bin
