@@ -433,6 +433,27 @@ TEST_CASE("one error line does not turn a program's timestamps into a tool's") {
   CHECK(one.source().timed == 4);
 }
 
+TEST_CASE("levels that are aligned to the right are read, and their blank continues no message") {
+  // Verdaccio
+  const Read aligned(
+      " warn --- config file  - /srv/config.yaml\n info --- plugin loaded: htpasswd\n http --- 10.0.0.9 requested 'PUT "
+      "/a'\n http --- 200, user: null\nerror--- unexpected error: ENOSPC: no space left on device, write\nError: "
+      "ENOSPC: no space left on device, write\n    at write (fs.js:1)\n http --- 10.0.0.9 requested 'PUT /b'\n");
+  REQUIRE(aligned.messages().size() == 7);
+  CHECK(aligned.text(0) == "config file  - /srv/config.yaml");
+  CHECK(aligned.messages()[0].level == Level::warning);
+  CHECK(aligned.messages()[1].level == Level::info);
+  CHECK(aligned.messages()[4].level == Level::error);
+  CHECK(aligned.text(4) == "unexpected error: ENOSPC: no space left on device, write");
+  CHECK(aligned.source().rest == 1);
+}
+
+TEST_CASE("without times, a few lines with levels do not make the other lines continuations") {
+  const Read few(
+      "listening on 7000\npeer 2 joined\nError: write failed\n    at write (fs.js:1)\npeer 3 joined\npeer 4 joined\n");
+  CHECK(few.messages().size() == 5);
+}
+
 TEST_CASE("java.util.logging's two lines are one message") {
   const Read one(
       "Nov 26, 2026 9:20:15 PM com.example.store.impl.Keeper\nINFO: opened the store\n"

@@ -41,6 +41,12 @@ std::string_view kind_name(Kind kind) {
   return {};
 }
 
+// True for a function in a stack trace of Go: "net/http.(*conn).serve(0xc0000)".
+bool is_call(std::string_view line) {
+  const std::size_t open = line.find('(');
+  return open != std::string_view::npos && open > 0 && line.ends_with(')') && line.find(' ') > open;
+}
+
 }  // namespace
 
 std::string pattern_problem(const std::string& pattern) {
@@ -79,6 +85,8 @@ struct Form::Inner {
   };
   std::map<std::string, FormOfProgram> formed;
   std::string last_program;  // the program that wrote the last line, if a layer names programs
+  bool scarce = false;       // the form has no time, and few lines of the sample fit it: "Error: ..." between others
+  bool padded = false;       // most lines of the sample begin with one blank, as where levels are aligned to the right
   bool open = false;         // the log of the container has split a line, and the next part is still to come
   std::size_t strays = 0;    // consecutive lines that fit no form and were treated as continuations
 
@@ -159,8 +167,11 @@ struct Form::Inner {
     parts.text = text;
     if (text.empty()) return LineRole::nothing;
     if (begins_by_itself(text)) return strays = 0, LineRole::message;
-    if (looks_like_rest(text)) return LineRole::rest;
-    if (kind == Kind::plain) return LineRole::message;
+    // Where most lines begin with a blank, it does not show that a line continues the one before. Frames of a stack are
+    // further indented.
+    const bool pad = padded && text.size() > 1 && text[0] == ' ' && !blank_char(text[1]);
+    if (looks_like_rest(pad ? text.substr(1) : text)) return LineRole::rest;
+    if (kind == Kind::plain || (scarce && !is_call(text))) return LineRole::message;
     // If the lines with timestamps fit a form, a line between them that fits none continues the message before it. If
     // many such lines follow each other, however, each of them is a message.
     constexpr std::size_t kMostStrays = 64;
@@ -310,11 +321,17 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
   }
   constexpr std::array kKinds = {Kind::json, Kind::klog, Kind::access, Kind::logfmt, Kind::header};
   std::array<std::size_t, kKinds.size()> fits{};
+  bool timed = !in.layers.empty();
+  std::size_t pads = 0;
+  for (const std::string& text : inside)
+    if (text.size() > 1 && text[0] == ' ' && !blank_char(text[1])) ++pads;
+  in.padded = pads * 2 > inside.size();
   for (const std::string& text : inside) {
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
       Parts parts;
       if (!in.read(kKinds[i], text, parts)) continue;
       ++fits[i];
+      timed = timed || parts.time.has_value();
       if (kKinds[i] == Kind::header && in.layout.empty() && parts.time) (void)read_header(text, parts, &in.layout);
       break;  // take the first kind that fits, because the more specific kinds come first
     }
@@ -325,6 +342,12 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
     if (i != best && fits[i] != 0) in.also.push_back(kKinds[i]);
   }
   if (in.kind == Kind::header && in.layout.empty()) in.layout = "level message";
+  // Without times, a level may begin only a few of the messages, and the other lines are not parts of these few.
+  const auto formless = std::count_if(inside.begin(), inside.end(), [&](const std::string& text) {
+    const bool pad = in.padded && text.size() > 1 && text[0] == ' ' && !blank_char(text[1]);
+    return !text.empty() && !looks_like_rest(pad ? text.substr(1) : text) && !is_call(text);
+  });
+  in.scarce = in.kind == Kind::header && !timed && static_cast<std::size_t>(formless) > 3 * fits[best];
   return form;
 }
 

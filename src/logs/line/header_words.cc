@@ -33,7 +33,20 @@ bool HeaderReader::word() {
   const bool last = end >= line_.size();
   if (pipes_) return pipe_word();
   const bool colon = part.size() > 1 && part.back() == ':';
-  const std::string_view name = colon ? part.substr(0, part.size() - 1) : part;
+  // Levels that are aligned to the right, with a rule: " info --- message", "error--- message".
+  constexpr std::string_view kRule = "---";
+  const bool rule = !parts_.time && at_ <= 1 && part.size() > kRule.size() && part.ends_with(kRule);
+  const bool ruled = rule || (!parts_.time && at_ <= 1 && line_.substr(end, 5) == " --- ");
+  const std::string_view name = part.substr(0, part.size() - (colon ? 1 : rule ? kRule.size() : 0));
+  // The same column may contain a word of the program's own: " http --- message".
+  const bool in_column = ruled && (level_of(name) != Level::none || (at_ == 1 && plain_name(name)));
+  if (in_column && parts_.level == Level::none && name.size() > 1) {
+    parts_.level = level_of(name);
+    at_ = rule ? end : end + 4;
+    strong_level_ = over_ = true;
+    describe("level ---");
+    return true;
+  }
   const bool had_just_timed = std::exchange(just_timed_, false);
 
   if (parts_.level == Level::none && level_word(name, colon, had_just_timed, end)) {
