@@ -113,6 +113,59 @@ Operation operation_of_frames(std::string_view frames) {
   return Operation::unknown;
 }
 
+// The operation of a function or method of Python's library. Buffered files write when they are flushed or closed.
+Operation operation_of_python(std::string_view name) {
+  struct Function {
+    std::string_view name;
+    Operation operation;
+  };
+  static constexpr std::array kFunctions = std::to_array<Function>({
+      {"open", Operation::open},        {"fdopen", Operation::open},       {"read", Operation::read},
+      {"readline", Operation::read},    {"readlines", Operation::read},    {"readinto", Operation::read},
+      {"read_text", Operation::read},   {"read_bytes", Operation::read},   {"write", Operation::write},
+      {"writelines", Operation::write}, {"flush", Operation::write},       {"close", Operation::write},
+      {"write_text", Operation::write}, {"write_bytes", Operation::write}, {"fsync", Operation::sync},
+      {"fdatasync", Operation::sync},   {"truncate", Operation::truncate}, {"ftruncate", Operation::truncate},
+      {"rename", Operation::rename},    {"replace", Operation::rename},    {"remove", Operation::unlink},
+      {"unlink", Operation::unlink},    {"mkdir", Operation::mkdir},       {"makedirs", Operation::mkdir},
+      {"chmod", Operation::set_mode},   {"chown", Operation::set_owner},   {"connect", Operation::connect},
+      {"accept", Operation::accept},
+  });
+  const auto found = std::find_if(kFunctions.begin(), kFunctions.end(),
+                                  [&](const Function& function) { return function.name == name; });
+  return found == kFunctions.end() ? Operation::unknown : found->operation;
+}
+
+// The operation in the line of source code that Python prints before the error: "File "x.py", line 7, in f",
+// "f.flush()". Without it, `flush` would be read as a word of plain language, which may also mean that a disk is
+// synchronised. `before`: the lines before the one with the error. Nothing is returned if the line calls functions of
+// several operations, or for a `with` statement, because Python names its line also when the file is closed.
+Operation operation_of_python_line(std::string_view before) {
+  const auto take_line = [&] {
+    while (before.ends_with('\n')) before.remove_suffix(1);
+    const std::size_t begin = before.rfind('\n') + 1;  // npos + 1 is 0
+    std::string_view line = before.substr(begin);
+    before = before.substr(0, begin);
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    return line;
+  };
+  std::string_view code = take_line();
+  if (code.find_first_not_of("^~ ") == std::string_view::npos) code = take_line();  // marks a part of the line above
+  if (code.empty() || code.starts_with("with ") || code.starts_with("async with ") ||
+      !take_line().starts_with("file \""))
+    return Operation::unknown;
+  Operation only = Operation::unknown;
+  for (std::size_t at = code.find('('); at != std::string_view::npos; at = code.find('(', at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && word_char(code[begin - 1])) --begin;
+    const Operation named = operation_of_python(code.substr(begin, at - begin));
+    if (named == Operation::unknown) continue;
+    if (only != Operation::unknown && only != named) return Operation::unknown;
+    only = named;
+  }
+  return only;
+}
+
 }  // namespace
 
 bool is_code_line(std::string_view line) {
@@ -160,6 +213,7 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
         named != Operation::unknown)
       return named;
   }
+  if (const Operation named = operation_of_python_line(low.substr(0, line)); named != Operation::unknown) return named;
   if (const std::size_t next = following.find('\n'); next != std::string_view::npos) {
     std::string_view frame = following.substr(next + 1, following.find('\n', next + 1) - next - 1);
     const std::size_t open = frame.find("(native method)");

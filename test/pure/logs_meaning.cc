@@ -55,6 +55,14 @@ TEST_CASE("a message's error, call, path and peer are read") {
       {"cannot save record 2\nTraceback (most recent call last):\n  File \"store.py\", line 7\nOSError: [Errno 28] No "
        "space left on device",
        ENOSPC, "write", "", ""},
+      // Python: the call is in the line of source code. `flush` writes what is buffered and does not synchronise a
+      // disk.
+      {"Traceback (most recent call last):\n  File \"journal.py\", line 141, in storeMeta\n    f.flush()\nOSError: "
+       "[Errno 28] No space left on device",
+       ENOSPC, "write", "", ""},
+      {"cannot save\nTraceback (most recent call last):\n  File \"x.py\", line 9, in save\n    os.fsync(f.fileno())\n"
+       "    ^^^^^^^^^^^^^^^^^^^^\nOSError: [Errno 5] Input/output error",
+       EIO, "fsync", "", ""},
       {"FileNotFoundError: [Errno 2] No such file or directory: '/srv/sv/none/x'", ENOENT, "openat", "/srv/sv/none/x",
        ""},
       {"kv.StoreException: [12] could not mmap column [fd=47, size=1048576]", ENOMEM, "mmap", "", ""},
