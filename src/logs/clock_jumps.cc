@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/units.h"
+#include "logs/meaning.h"
 #include "logs/reader.h"
 
 namespace rose::logs {
@@ -157,7 +158,7 @@ class JumpFinder {
     // If the log continues for less than half of the jump after the other logs, the node may only have been stopped
     // last.
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
-        std::abs(last - end) > kEndTogether)
+        std::abs(last - end) > kEndTogether || is_stop(file, step.message))
       return 0;
     if (meanwhile >= 2) return kAheadOfActive;
     // A node may log one or two messages when it is stopped, however long it was silent before.
@@ -168,6 +169,10 @@ class JumpFinder {
                ? kAheadOfSilent
                : 0;
   }
+
+  // True if the message reports an orderly stop. A node that had nothing to do is silent until it is stopped, and then
+  // reports its stop in any number of messages. None of them shows that its clock was changed before.
+  bool is_stop(const OneFile& file, std::size_t i) { return read_meaning(logs_.text(messages(file)[i])).stopping; }
 
   // True if the node would have logged something if it had run for `longer` ns more. A log with few messages, or with
   // gaps of that length, may end at any time.

@@ -80,6 +80,15 @@ TEST_CASE("if the peers log little, a log that continues after theirs has no clo
   CHECK(Cluster({goes_on, right(600, 632)}).logs.jumps.size() == 1);
 }
 
+TEST_CASE("a silent node that is stopped after the others is not one with a clock step") {
+  const auto stop = line(645, "User requested shutdown") + line(645, "Calling fsync on the file") +
+                    line(645, "Saving the snapshot") + line(645, "DB saved on disk") + line(645, "ready to exit");
+  const auto silent = ticking(600, 630, [](int) { return 0; });
+  CHECK(Cluster({silent + stop, right(600, 637)}).logs.jumps.empty());
+  // these messages are no stop
+  CHECK(Cluster({silent + ticking(645, 655, [](int) { return 0; }), right(600, 637)}).logs.jumps.size() == 1);
+}
+
 TEST_CASE("a clock step during an unusually long silence is measured without the silence") {
   const Cluster c(
       {right(), right(), ticking(600, 626, [](int) { return 0; }) + ticking(632, 660, [](int) { return kHour; })});
