@@ -130,6 +130,20 @@ TEST_CASE("a message without a file name refers to the files that the node touch
     if (c.kind == FaultKind::syscall) CHECK(((c.error != "ENOSPC") == (c.why.find("n2.log:3") != 0)));
 }
 
+TEST_CASE("an error that only files return is not injected into sockets, although the message names no file") {
+  const auto config = deployment();
+  const auto path = [&](const char* error) {
+    LogInputs given(config, line(0, "opening the store") + line(2, std::string("save: write: ") + error), usual_log());
+    const Plan plan = given.plan();
+    const auto c = std::find_if(plan.candidates.begin(), plan.candidates.end(),
+                                [](const Candidate& one) { return one.syscall == "write"; });
+    REQUIRE(c != plan.candidates.end());
+    return c->fault.call.path.value_or("");
+  };
+  CHECK(path("no space left on device") == "*/*");
+  CHECK(path("bad file descriptor").empty());
+}
+
 TEST_CASE("a message that matches many calls and files gives at most a dozen faults") {
   const auto config = deployment();
   Dump dump;

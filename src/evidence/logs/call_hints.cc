@@ -45,6 +45,8 @@ bool ends_connection(int error) {
     default: return false;
   }
 }
+// True for errors that a write returns only if it writes to a file, and not to a socket, a pipe or an event counter.
+bool only_of_files(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG || error == EROFS; }
 bool is_process_call(std::string_view call) {
   return call.starts_with("clone") || call == "vfork" || call == "execve" || call == "mmap" || call == "brk";
 }
@@ -73,11 +75,11 @@ void HintReader::add_call(const Hint& hint, const std::string& node, double weig
       else paths = files_near(node, ts, call);
       if (paths.empty()) {  // no file is known
         if (case_.control() == nullptr) ++without_file_;
-        // A fault without a path also hits the output of the program, so use it only if the message names the call.
-        // Otherwise use any file ("/*"), unless there is a control run, which would have shown the files that the node
-        // uses.
+        // A fault without a path also hits sockets and the output of the program, so use it only if the message names
+        // the call, and if sockets return the error. Otherwise use any file ("/*"), unless there is a control run,
+        // which would have shown the files that the node uses.
         if (!hint.exact && case_.control() != nullptr) continue;
-        paths.emplace_back(hint.exact ? "" : "/*");
+        paths.emplace_back(hint.exact && !only_of_files(hint.error) ? "" : "/*");
       }
     } else {
       paths.emplace_back();
