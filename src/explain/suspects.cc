@@ -34,9 +34,12 @@ bool is_library(const schedule::Frame& frame) {
   };
   if (frame.module == "[vdso]" || frame.module == "[vsyscall]" || schedule::of_jdk(frame)) return true;
   const std::string& file = frame.file;
-  if (file.ends_with(".py") &&
-      (file.find("lib/python") != std::string::npos || file.find("-packages/") != std::string::npos))
-    return true;
+  // The agent in the interpreter names functions with their module. It knows which installed packages are the
+  // application, and has left out the others. A traceback in a log has no modules and contains all functions.
+  if (file.ends_with(".py")) {
+    const bool of_agent = frame.function.find('.') != std::string::npos;
+    return !of_agent && (file.find("lib/python") != std::string::npos || file.find("-packages/") != std::string::npos);
+  }
   const std::string_view module = frame.module;
   if (begins(module, {"/usr/lib/jvm/", "/opt/java/"})) return true;  // the JVM and its launchers
   if (symbols::interprets(module)) return true;

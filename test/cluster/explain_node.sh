@@ -88,4 +88,15 @@ json_is 'j["suspects"][0]["function"]' keeper.Keeper.save
 json_is '[s["function"] for s in j["suspects"] if s["function"].startswith(("agent", "lines"))]' '[]'
 says err 'functions of JavaScript in keeper'
 grep -qx own report/runs/run-*/keeper/loaded || fail "the node's own options were lost"
+
+# The program is installed as a package, and the bug is in another package of the same system. Other packages are
+# libraries.
+mkdir -p node_modules/.bin node_modules/keeper node_modules/@keeper/core
+mv keeper.js node_modules/@keeper/core/keeper.js
+echo "require('@keeper/core/keeper.js');" > node_modules/keeper/main.js
+ln -s ../keeper/main.js node_modules/.bin/keeper
+sed -i 's|/keeper.js"|/node_modules/.bin/keeper"|' rose.toml
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md --json
+json_is 'j["suspects"][0]["function"]' keeper.Keeper.save
+json_is '[s["function"] for s in j["suspects"] if s["function"].startswith(("agent", "lines"))]' '[]'
 nothing_left "after an explanation of Node.js"

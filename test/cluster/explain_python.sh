@@ -103,4 +103,15 @@ TOML
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md --json
 json_is 'j["suspects"][0]["function"]' shelf.Shelf.save
 says out 'it caught the exception that the fault caused'
+
+# The program is installed as a package, and started by a short script or by its name.
+mkdir -p site-packages/shelving
+mv shelf.py site-packages/shelving/shelf.py
+echo 'from shelving import shelf' > start
+for command in '"${config_dir}/start"' '"-m", "shelving.shelf"'; do
+  sed -i "s|^command = .\"/usr/bin/python3\".*|command = [\"/usr/bin/python3\", $command, \"\${ip}\", \"\${dir}\"]|
+    /^env/d; s|^ready .*|&\nenv = { PYTHONPATH = \"\${config_dir}/site-packages\" }|" rose.toml
+  expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md --json
+  json_is 'j["suspects"][0]["function"]' shelf.Shelf.save
+done
 nothing_left "after an explanation of Python"

@@ -926,6 +926,9 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK(explain::is_library(frame("encoding/json.(*Decoder).Decode", "")));
   CHECK_FALSE(explain::is_library(frame("sort.constprop.0", "")));
   CHECK_FALSE(explain::is_library(frame("sort.Rows", "sort/rows.py")));
+  // Python's agent has left out the libraries; a traceback in a log has not.
+  CHECK_FALSE(explain::is_library(frame("ha.Ha.run", "/usr/lib/python3/dist-packages/patroni/ha.py")));
+  CHECK(explain::is_library(frame("request", "/usr/lib/python3/dist-packages/urllib3/pool.py")));
   CHECK_FALSE(explain::is_library(frame("container/list.Push", "/src/shop/container/list/list.go")));
   CHECK_FALSE(explain::is_library(frame("github.com/x/io.Read", "github.com/x/io@v1.0.0/read.go")));
   CHECK_FALSE(explain::is_library(frame("Store::install(unsigned long)", "store.cc")));

@@ -20,6 +20,27 @@
     return name === 'index' ? path.basename(path.dirname(file)) : name;
   };
 
+  // The application's files are those outside node_modules. If the program is itself installed as a package, it consists
+  // of this package and of those whose names show that they are parts of the same system: "verdaccio",
+  // "@verdaccio/store", "verdaccio-htpasswd". Packages with other names are libraries.
+  const packageOf = (path) => {
+    const folder = '/node_modules/', at = path.lastIndexOf(folder);
+    if (at < 0) return '';
+    const [first, second] = path.slice(at + folder.length).split('/');
+    return first.startsWith('@') ? first + '/' + second : first;
+  };
+  let program = '';
+  try {
+    program = packageOf(require('fs').realpathSync(process.argv[1]));
+  } catch (error) {  // there is no script
+  }
+  const system = program.startsWith('@') ? program.slice(1, program.indexOf('/')) : program;
+  const ofApplication = (path) => {
+    const name = packageOf(path);
+    return name === '' || (system !== '' && (name === program || name === system || name.startsWith(system + '-') ||
+      name.startsWith('@' + system + '/')));
+  };
+
   const hidden = /\/\*[^]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`/g;
   // For each position in the source, the class whose body directly contains the position. The result is a list of
   // [offset, name]; each entry holds from its offset to the next.
@@ -140,8 +161,10 @@
       return false;
     } });
     session.on('Debugger.scriptParsed', ({ params }) => {
-      if (!params.url.startsWith('file:') || params.url.includes('/node_modules/') || params.url === own) return;
-      scripts.set(params.scriptId, { id: params.scriptId, module: moduleOf(require('url').fileURLToPath(params.url)) });
+      if (!params.url.startsWith('file:') || params.url === own) return;
+      const path = require('url').fileURLToPath(params.url);
+      if (!ofApplication(path)) return;
+      scripts.set(params.scriptId, { id: params.scriptId, module: moduleOf(path) });
       soon();
     });
     post('Debugger.enable');

@@ -79,8 +79,28 @@ void append(char* to, std::size_t room, const char* from) {
   to[room - 1] = 0;
 }
 
-// True for the standard library, for installed packages, and for code without a file.
+// The installed packages that are the application: "/celery/". See rose_python_own().
+char own_packages[1024] = "";
+
+// True for files of an installed package that is the application: "/usr/lib/python3/dist-packages/patroni/ha.py".
+bool is_own_package(const char* file) {
+  constexpr const char* kFolder = "-packages/";
+  const char* name = nullptr;
+  for (const char* at = std::strstr(file, kFolder); at != nullptr; at = std::strstr(name, kFolder))
+    name = at + std::strlen(kFolder);
+  if (name == nullptr) return false;
+  char wanted[128];
+  const std::size_t size = std::strcspn(name, "/.");
+  if (size == 0 || size + 3 > sizeof wanted) return false;
+  wanted[0] = '/';
+  std::memcpy(wanted + 1, name, size);
+  std::strcpy(wanted + 1 + size, "/");
+  return std::strstr(own_packages, wanted) != nullptr;
+}
+
+// True for the standard library, for installed packages that are not the application, and for code without a file.
 bool is_foreign(const char* file) {
+  if (is_own_package(file)) return false;
   return file[0] == '<' || std::strstr(file, "lib/python") != nullptr || std::strstr(file, "lib64/python") != nullptr ||
          std::strstr(file, "-packages/") != nullptr || std::strstr(file, "/rose.python/") != nullptr;
 }
@@ -237,6 +257,11 @@ __attribute__((visibility("default"))) int rose_python_begin(const char* path) {
 __attribute__((visibility("default"))) void rose_python_forked() { ++forks; }
 
 // From now on, reports the functions that the calling thread enters.
+// Names the installed packages that are the application, each between slashes. Too long a list is ignored.
+__attribute__((visibility("default"))) void rose_python_own(const char* packages) {
+  if (std::strlen(packages) < sizeof own_packages) std::strcpy(own_packages, packages);
+}
+
 __attribute__((visibility("default"))) void rose_python_thread() {
   if (stacks != nullptr) PyEval_SetProfile(profile, nullptr);
 }

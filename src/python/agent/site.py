@@ -2,6 +2,31 @@
 of the same name that Python would have loaded without it."""
 
 
+def _started_packages():
+    """The installed packages that the command starts: that of `python3 -m NAME`, or those that a short script imports.
+    Such a script, which installers also make for a command, only starts the application."""
+    import os
+    import re
+
+    shortest_program = 50  # lines; longer scripts are taken to be the application themselves
+    with open("/proc/self/cmdline", "rb") as command:
+        words = [os.fsdecode(word) for word in command.read().split(b"\0")[1:-1]]
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        if option == "-m" and words:
+            return [words[0].split(".")[0]]
+        if option in ("-W", "-X") and words:
+            words.pop(0)
+    if not words or not os.path.isfile(words[0]):
+        return []
+    with open(words[0], encoding="utf-8", errors="replace") as script:
+        lines = [line for _, line in zip(range(shortest_program + 1), script)]
+    if len(lines) > shortest_program:
+        return []
+    named = [re.match(r"\s*(?:from|import)\s+([A-Za-z_]\w*)", line) for line in lines]
+    return sorted({one.group(1) for one in named if one})
+
+
 def _begin():
     import os
     import sys
@@ -18,6 +43,7 @@ def _begin():
         library = ctypes.PyDLL(agent)
         if library.rose_python_begin(os.path.join(state, "%d.stacks" % os.getpid()).encode()) != 0:
             return
+        library.rose_python_own(("/%s/" % "/".join(_started_packages())).encode())
         threading.setprofile(lambda frame, event, argument: library.rose_python_thread())
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=library.rose_python_forked)
