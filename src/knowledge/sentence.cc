@@ -61,7 +61,11 @@ void Sentence::read_line(std::size_t begin, std::size_t end) {
     if (nodes_ == nullptr || frame || !read_name(at, stop, frame)) read_compound(at, stop, frame);
     // The next word begins a new clause.
     const char last = text_[stop - 1];
-    if ((last == '.' && stop - at > 2) || last == ';' || last == '!' || last == '?') ++clause_;
+    // The dot at the end of a fully qualified host name ends no sentence: "SERVFAIL <www.example.org. A IN>".
+    const bool host = last == '.' && stop - at > 2 && is_alpha(text_[stop - 2]) &&
+                      std::count(text_.begin() + static_cast<std::ptrdiff_t>(at),
+                                 text_.begin() + static_cast<std::ptrdiff_t>(stop), '.') > 2;
+    if ((last == '.' && stop - at > 2 && !host) || last == ';' || last == '!' || last == '?') ++clause_;
     at = stop;
   }
 }
@@ -116,7 +120,11 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
   const auto slashes = std::count(bare.begin(), bare.end(), '/');
   const auto dots = static_cast<std::size_t>(std::count(bare.begin(), bare.end(), '.'));
   // A path, URL or address becomes one word that matches nothing.
-  const bool path = (!bare.empty() && (bare[0] == '/' || bare.starts_with("./"))) || slashes > 1;
+  // In a list of fields ("mems=0,cpuset=/,task_memcg=/kvd"), the values that begin with a slash do not make it a path.
+  std::ptrdiff_t values = 0;
+  for (std::size_t at = bare.find("=/"); at != std::string_view::npos; at = bare.find("=/", at + 2)) ++values;
+  const bool path = (!bare.empty() && (bare[0] == '/' || bare.starts_with("./"))) || slashes - values > 1 ||
+                    (slashes > 1 && values == 1);
   const bool address = dots >= 3 && bare.substr(0, 15).find_first_not_of("0123456789.:") >= 7 && is_digit(bare[0]);
   if (path || address) {
     add(begin, end, false, false);
@@ -145,7 +153,7 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
       continue;
     }
     if (at + 2 < end && low_[at] == 'i' && low_[at + 1] == '/' && low_[at + 2] == 'o' &&
-        !letter(text_[at - (at > 0)]) && (at + 3 == end || !letter(text_[at + 3]))) {  // "I/O"
+        (at == 0 || !letter(text_[at - 1])) && (at + 3 == end || !letter(text_[at + 3]))) {  // "I/O"
       low_.replace(at, 3, "io ");
       add(at, at + 2, !in_frame, false);
       words_.back().end = at + 3;
@@ -173,8 +181,10 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
                              (text_[key_end] == '.' && key_end + 1 < end && letter(text_[key_end + 1]))))
       ++key_end;
     const std::string_view rest = text_.substr(key_end);
-    const bool listed = at > 2 && text_[at - 1] == ' ' && text_[at - 2] == ',' && rest.size() > 2 && rest[0] == ':' &&
-                        rest[1] == ' ' && is_digit(rest[2]);
+    std::size_t key_begin = at;  // in a list: ", retries: 3, auth_timeout: 60"
+    while (key_begin > begin && (letter(text_[key_begin - 1]) || text_[key_begin - 1] == '_')) --key_begin;
+    const bool listed = key_begin > 2 && text_[key_begin - 1] == ' ' && text_[key_begin - 2] == ',' &&
+                        rest.size() > 2 && rest[0] == ':' && rest[1] == ' ' && is_digit(rest[2]);
     // "  timeout: 30" on a line of its own, in a list of settings.
     const std::size_t line = text_.find_last_of('\n', begin) + 1;
     const bool item = line != 0 && begin > line && rest.size() > 1 && rest[0] == ':' && blank(rest[1]) &&

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <optional>
 #include <utility>
 
@@ -43,7 +44,7 @@ int number_at(std::string_view text, std::size_t at) {
 int number_after(std::string_view low, std::string_view words, std::size_t* place) {
   for (std::size_t at = low.find(words); at != std::string_view::npos; at = low.find(words, at + 1)) {
     std::size_t from = at + words.size();
-    while (from < low.size() && (low[from] == ' ' || low[from] == ':' || low[from] == '=' || low[from] == '(')) ++from;
+    while (from < low.size() && std::string_view(" :=('\"").find(low[from]) != std::string_view::npos) ++from;
     if (const int number = number_at(low, from); number >= 0) {
       if (place != nullptr) *place = at;
       return number;
@@ -61,6 +62,32 @@ Found error_name(std::string_view text) {
 
 int signal_name(std::string_view text) {
   return named(text, "SIG", [](std::string_view name) { return kernel::signal_number(name); }).error;
+}
+
+int signal_words(std::string_view low) {
+  constexpr std::array kTexts = std::to_array<std::pair<std::string_view, int>>({
+      {"killed", SIGKILL},
+      {"segmentation fault", SIGSEGV},
+      {"aborted", SIGABRT},
+      {"bus error", SIGBUS},
+      {"illegal instruction", SIGILL},
+      {"floating point exception", SIGFPE},
+      {"terminated", SIGTERM},
+  });
+  constexpr std::string_view kSignal = "signal";
+  for (std::size_t at = low.find(kSignal); at != std::string_view::npos; at = low.find(kSignal, at + 1)) {
+    std::string_view after = low.substr(at + kSignal.size());
+    after.remove_prefix(std::min(after.find_first_not_of(" :=('\"["), after.size()));
+    for (const auto& [text, number] : kTexts)
+      if (after.starts_with(text)) return number;
+    std::string_view before = low.substr(0, at);
+    while (!before.empty() && before.back() == ' ') before.remove_suffix(1);
+    before.remove_prefix(std::min(before.find_last_of(' ') + 1, before.size()));
+    for (const std::string_view name : {before, after.substr(0, after.find_first_not_of("abcdefghijklmnopqrstuvwxyz"))})
+      if (name.size() > 2 && name.size() < 8)
+        if (const std::optional<int> number = kernel::signal_number("SIG" + upper_case(name))) return *number;
+  }
+  return 0;
 }
 
 Found error_atom(std::string_view low) {

@@ -44,6 +44,8 @@ struct Found {
 [[nodiscard]] Found error_name(std::string_view text);
 // The signal whose name is a word of the message: "SIGKILL"; 0 if there is none.
 [[nodiscard]] int signal_name(std::string_view text);
+// The signal that is named in words: "exit signal Segmentation fault", "killed by KILL signal"; 0 if there is none.
+[[nodiscard]] int signal_words(std::string_view low);
 
 // True for a line of a stack trace: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3". Paths in such a line are
 // those of source files, not of the file for which the operation failed.

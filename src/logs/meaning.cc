@@ -77,6 +77,7 @@ void MessageReader::read_end() {
   int signal = signal_name(text_);
   if (signal == 0) signal = std::max(0, number_after(low(), "signal"));
   const bool gone = has(Says::gone);
+  if (signal == 0 && gone) signal = signal_words(low());
   if (signal == 0 && mentions(low(), {"code=killed", "code=dumped"}))
     signal = std::max(0, number_after(low(), "status="));
   if (gone && signal > 0 && signal < 65 && signal != SIGCHLD) {
@@ -95,7 +96,7 @@ void MessageReader::read_end() {
   meaning_.main = meaning_.ended && has(Says::no_helper);
   meaning_.helper = meaning_.ended && has(Says::helper) && !meaning_.main;
   // In "server process (PID 88) was terminated by signal 6: Aborted", a child ended, and the writer itself survives.
-  if (meaning_.helper) meaning_.panic = false;
+  if (meaning_.helper || meaning_.out_of_memory) meaning_.panic = false;
   if (meaning_.out_of_memory) {
     meaning_.ended = true;
     meaning_.signal = SIGKILL;

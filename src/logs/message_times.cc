@@ -50,7 +50,7 @@ std::vector<Stated> MessageReader::spans() const {
       const bool lasted = near.ends_with(" for ");
       const bool of_bound =
           mentions(near, {"limit", "thresh", "expect", "interval", "instead of", "less than", "timeout", "max", "allow",
-                          "within", "more than", "at least", "> ", "every"});
+                          "within", "more than", "at least", " > ", "every"});
       all.push_back(
           {at, ns,
            (of_bound && !lasted) || begins_with_any(following, {" timeout", " limit", " thresh", " interval"})});

@@ -84,12 +84,13 @@ bool HeaderReader::time_here() {
   if (at_ > 60) return false;
   auto time = read_time(rest);
   const std::size_t open = std::min(rest.find('['), kLongestLevel + 1);
-  if (!time && is_alpha(first) && open <= kLongestLevel && level_of(rest.substr(0, open)) != Level::none) {
-    // As in Tendermint and geth: "I[2024-06-05|12:00:00.123] message", "ERROR[06-05|12:00:00.123] message".
+  if (!time && is_alpha(first) && open <= kLongestLevel && level_of(trimmed(rest.substr(0, open))) != Level::none) {
+    // As in Tendermint, geth and CUPS: "I[2024-06-05|12:00:00.123] message", "ERROR[06-05|12:00:00.123] message",
+    // "E [05/Jun/2024:12:00:00 +0000] message".
     time = read_time(rest.substr(open + 1));
     const std::size_t end = open + 1 + (time ? time->length : 0);
     if (!time || end >= rest.size() || rest[end] != ']') return false;
-    parts_.level = level_of(rest.substr(0, open));
+    parts_.level = level_of(trimmed(rest.substr(0, open)));
     parts_.time = time;
     at_ += end + 1;
     describe("level[time]");
