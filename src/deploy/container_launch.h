@@ -39,7 +39,7 @@ class EngineChild {
   Fd pidfd_;
 };
 
-// Engines without layered file systems copy the whole image, which takes long.
+// The time limit is long, because engines without layered file systems copy the whole image.
 inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;
 
 // A folder that is mounted in the container and given to the container's user.

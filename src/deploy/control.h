@@ -26,7 +26,7 @@ class ControlServer {
                                                                      Handler handler);
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
-  // Removes the socket and waits for pending requests, so the handler must return first.
+  // Removes the socket and waits for pending requests. It returns only when their handlers have returned.
   ~ControlServer();
 
  private:

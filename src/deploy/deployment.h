@@ -71,8 +71,9 @@ class NodeObserver {
   virtual std::map<std::string, std::string> environment(std::size_t, const std::map<std::string, std::string>&) {
     return {};
   }
-  // The folders of the run to which these variables refer. The node's processes may read the files in each of them, and
-  // write only in its subfolder with the node's name. A container sees nothing else of the run's folder.
+  // The folders of the run to which these variables refer. The node's processes may read the files in each of these
+  // folders, and may write only in the folder's subfolder that has the node's name. A container sees nothing else of
+  // the run's folder.
   virtual std::vector<std::filesystem::path> folders(std::size_t) { return {}; }
   // Called when the node's new main process has installed its filter and waits; the descriptor is the filter's
   // listener. When this function returns, the process calls execve. If execve is selected, the filter notifies rose of
@@ -136,7 +137,7 @@ class Deployment {
   // The v2 folder that contains the cgroups of all commands.
   [[nodiscard]] virtual std::filesystem::path commands_cgroup() const = 0;
 
-  // Runs the setup command. start() does so if it was not called before.
+  // Runs the setup command. start() runs it if prepare() was not called before.
   [[nodiscard]] virtual Result<void> prepare() = 0;
   // Runs the setup command, starts all nodes in file order, runs `form` and waits until they are ready. Errors are
   // `inconclusive` (a node does not become ready; the hint has the end of its log), `input` (a command does not exist)

@@ -1,6 +1,6 @@
-// A separate disk for a node's folder, which can lose power or be slow. A power loss loses unsynced data, exactly as
-// the kernel's own ext4 behaves. The file system is on a loop device over an unlinked file, so nothing of it remains
-// however rose ends.
+// A separate disk for a node's folder, which can lose power or be slow. A power loss loses unsynced data exactly as on
+// a real disk, because the file system is the kernel's own ext4. The file system is on a loop device over an unlinked
+// file, so nothing of it remains however rose ends.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-// Configures the host's loopback interface so that packets delayed by bad links can be received there. Without this,
-// the kernel would consider the addresses of these packets forged, because they have lost their route. All runs on the
-// machine share the settings: the first run changes them and the last run restores them. If rose was killed, heal()
-// restores them.
+// Configures the host's loopback interface so that packets delayed by bad links can be received there. Otherwise the
+// kernel would reject these packets: they no longer have a route, so it would take their source addresses for forged.
+// All runs on the machine share the settings: the first run changes them and the last run restores them. If rose was
+// killed, heal() restores them.
 #pragma once
 
 #include <memory>

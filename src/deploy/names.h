@@ -31,7 +31,7 @@ namespace rose::deploy {
                                         const std::string& machine, const std::string& hostname);
 
 // The resolv.conf of processes of this machine, for which no name server answers. Resolvers then ask this machine,
-// where none listens, and fail immediately.
+// where no name server listens, and fail immediately.
 inline constexpr const char* kNoNameServer = "# Names of this run are in /etc/hosts; it has no name server.\n";
 
 // The resolv.conf of a container. `served`: the run's name server (deploy/name_server.h) answers in its network.
