@@ -62,7 +62,8 @@ class DumpFiles {
 
  private:
   [[nodiscard]] std::filesystem::path kept(int number) const;
-  // Returns true if FILE.1 is the same file as FILE, until the new dump replaces FILE.
+  // Keeps FILE as FILE.1: the file has both names until the new dump replaces FILE, or is renamed if the file system
+  // has no hard links. Returns false if there is nothing to keep.
   [[nodiscard]] Result<bool> make_room();
   [[nodiscard]] std::filesystem::path fresh_name(const Cause& cause, std::int64_t wall_ns) const;
   // Keeps `newest` and `most` other dumps, and removes older ones. Returns false if there was nothing to remove.

@@ -1,5 +1,5 @@
-// Reads a BPF ring buffer. Used instead of libbpf's reader because a snapshot must know that everything produced before
-// it was requested has been read, and Debian's libbpf does not report positions.
+// Reads a BPF ring buffer. Used instead of libbpf's reader, because Debian's libbpf does not report positions.
+// Positions are needed for a snapshot: it must contain everything that was produced before it was requested.
 #pragma once
 
 #include <cstddef>

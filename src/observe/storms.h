@@ -1,6 +1,6 @@
-// The user-space half of storms. If equal events occur more than a few times per second, BPF programs only count them
-// (bpf/tracer/storms.h). This class reads from their table the counts that the programs have not reported, and
-// completes reported counts, which have a key instead of the details of the event.
+// Handles storms in user space. A storm is a series of equal events that occur more than a few times per second; BPF
+// programs only count them (bpf/tracer/storms.h). This class reads from their table the counts that the programs have
+// not reported, and completes reported counts, which have a key instead of the details of the event.
 #pragma once
 
 #include <cstdint>
