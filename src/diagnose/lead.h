@@ -49,8 +49,8 @@ struct Lead {
     lead.tried = index;
     return lead;
   }
-  // Faults without effect in at least one run that reproduced the bug, but in no run that did not reproduce it. The
-  // other faults are therefore sufficient.
+  // The faults that had no effect in at least one run that reproduced the bug, and had an effect in all runs that did
+  // not reproduce it. The other faults are therefore sufficient.
   [[nodiscard]] std::set<std::string> unneeded() const {
     std::set<std::string> all;
     for (const std::string& id : absent_in_hits)

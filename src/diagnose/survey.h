@@ -42,7 +42,7 @@ struct Survey {
 [[nodiscard]] std::string key_of(const Question& question);
 
 // True if the first call that the fault matches is made before the workload begins, and further matching calls are made
-// later. The call that failed in production, long after the start, was hardly the first one.
+// later. Then the first call is hardly the one that failed in production, because that one failed long after the start.
 [[nodiscard]] bool comes_at_start(const Survey& survey, const schedule::Fault& fault);
 
 // A condition that is met by each call that `call` matches.

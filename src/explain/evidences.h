@@ -47,7 +47,8 @@ class Evidences {
 // True for a fault that does not wait for a step of the program, so that it hits whatever is executing.
 [[nodiscard]] bool comes_by_time(const Input& input, const std::string& id);
 
-// The thread that a fault hit; for faults that hit a whole process, the thread that last met one of its conditions.
+// The thread that a fault hit; for a fault that hits a whole process, the thread that last met one of the fault's
+// conditions.
 [[nodiscard]] std::int32_t thread_of(const schedule::FaultOutcome& fault);
 
 // The first step by which the fault takes effect, which may be later than the beginning of the fault: a full disk has

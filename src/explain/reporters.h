@@ -41,8 +41,8 @@ class Reporters {
     double share = 0;
     double counts = 0;  // the highest weight of its reports
   };
-  // Leaves out the functions that passed an error on. First come those whose report occurs only with the bug; among
-  // equal ones, the function that gets its report first.
+  // Leaves out the functions that passed an error on. Functions whose report occurs only with the bug come first. Among
+  // equal functions, those that get a report earlier after the fault come first.
   [[nodiscard]] std::vector<Recipient> recipients() const;
 
  private:

@@ -50,7 +50,8 @@ struct SideBySide {
 };
 
 // Makes the control runs, numbered from options.number. Errors are those of run_in(). If the first control run is not
-// usable (the oracle hits, or the run is inconclusive), `jobs` is 1, because the caller's own control run reports that.
+// usable (the oracle finds the bug, or the run is inconclusive), this is no error and `jobs` is 1, because the caller's
+// own control run reports the problem.
 [[nodiscard]] Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
                                                       const schedule::Schedule& no_faults, RunOptions options);
 
