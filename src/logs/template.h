@@ -28,7 +28,7 @@ class Templates {
   // the most kinds; further messages get one common kind per level ("other")
   static constexpr std::size_t kMost = 50'000;
   static constexpr std::size_t kMostWords = 64;  // the most words of a template; one placeholder stands for the rest
-  // The most kinds in one leaf of the tree. One more kind takes all messages that match none of them.
+  // The most kinds in one leaf of the tree. An additional kind takes all messages that match none of these kinds.
   static constexpr std::size_t kMostInLeaf = 128;
   static constexpr double kSimilar = 0.6;  // the least share of equal words in messages of one kind
 

@@ -8,11 +8,11 @@
 
 namespace rose::logs {
 
-// Completes the timestamps of one file. The first line without a year determines a missing year: if other lines of the
-// file state a year, its time is to be as near as possible to the time of such a line (near()); otherwise it must not
-// be after `written_ns`, when the file was last written. A missing date is chosen so that the last line is not after
-// `written_ns`. For the other lines, their order decides: a timestamp that is more than half a year or half a day
-// before its predecessor begins the next year or day.
+// Completes the timestamps of one file. A missing year is chosen for the first line without a year. If other lines of
+// the file state a year, the time of the first line is to be as near as possible to the time of such a line (near()).
+// Otherwise it must not be after `written_ns`, when the file was last written. A missing date is chosen so that the
+// last line is not after `written_ns`. For the other lines, their order decides: a timestamp that is more than half a
+// year or half a day before its predecessor begins the next year or day.
 class TimeKeeper {
  public:
   // `zone_ns`: ns east of Greenwich, for timestamps without a zone.
