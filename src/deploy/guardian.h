@@ -1,7 +1,7 @@
 // The guardian: a process that undoes harmful changes as soon as rose has died for any reason (relieve_after()); heal()
 // does the rest. It executes this program again, so that it needs little memory. It has its own session and cgroup, so
-// that neither a terminal nor a service manager that ends rose's cgroup (KillMode=control-group) ends it, too. It reads
-// what to undo from the lock files (deploy/identity.h), in which rose notes every change before making it.
+// that it survives the end of rose's terminal, and a service manager that ends rose's cgroup (KillMode=control-group).
+// It reads what to undo from the lock files (deploy/identity.h), in which rose notes every change before making it.
 #pragma once
 
 #include "base/result.h"

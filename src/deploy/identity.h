@@ -38,7 +38,7 @@ class Identity {
   void release();
   // The descriptor of the lock file, for the guardian, which shares the lock (deploy/guardian.h).
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // Keeps the file for heal(), like that of a killed rose. Call it when something could not be undone.
+  // Keeps the file for heal(), as if rose had been killed. Call it when something could not be undone.
   void leave() { fd_.reset(); }
 
  private:

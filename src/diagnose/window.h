@@ -1,7 +1,7 @@
 // A window of alternatives (ANDURIL, SOSP'24, section 5.2.5). After a run in which nothing fired, several trials whose
 // injection points may not be reached are armed together as one group: the first that is reached fires, and the others
-// are withdrawn. The number of alternatives doubles with each run in which nothing fired, so of n trials that are never
-// reached, only about log n runs are lost. A trial that will be reached has a run of its own. Private to diagnose.
+// are withdrawn. The number of alternatives doubles with each run in which nothing fired, so n trials that are never
+// reached cost only about log n runs. A trial that will be reached has a run of its own. Private to diagnose.
 #pragma once
 
 #include <cstddef>

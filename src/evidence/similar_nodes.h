@@ -13,7 +13,7 @@ namespace rose::evidence {
 struct SimilarNode {
   std::string host;  // its name in the dumps
   int node = -1;     // index into the configuration's nodes
-  // the share of the host's behaviour that the node's profile contains, weighted by how few nodes show it
+  // the share of the host's behaviour that the node's profile contains; what few nodes do has more weight
   double share = 0;
   std::vector<int> replicas;  // all nodes that match equally well, `node` included
 };

@@ -162,7 +162,7 @@ inline constexpr std::size_t kMostSuspects = 60;
 inline constexpr std::size_t kMostDifferences = 60;
 inline constexpr std::size_t kMostStoryLines = 16;
 
-// Explains at least one failing run. Aligns the runs first.
+// Explains the failing runs, of which there must be at least one. Aligns the runs first.
 [[nodiscard]] Explanation explain(Input& input);
 
 // True if every difference may be noise, and a few more runs of each side could decide whether it is. Needs at least
