@@ -256,9 +256,15 @@ Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std:
     around.doubts.emplace_back(
         "services share this machine's network (network_mode: host), so all nodes do. Therefore runs are made one "
         "after the other, and partitions are not possible");
-  for (const std::string& source : missing)
-    around.doubts.push_back(fmt::format(
-        "{} does not exist: each run uses an empty folder instead; if it has to be a file, create it first", source));
+  if (missing.size() == 1)
+    around.doubts.push_back(
+        fmt::format("{} does not exist: each run uses an empty folder instead; if it has to be a file, create it first",
+                    *missing.begin()));
+  else if (!missing.empty())
+    around.doubts.push_back(
+        fmt::format("these do not exist, and each run uses an empty folder instead; if one has to be a file, create it "
+                    "first: {}",
+                    fmt::join(missing, ", ")));
   for (const std::string& warning : taken.warnings) around.doubts.push_back(warning);
   for (const std::string& word : taken.words) around.about.push_back(fmt::format("({}.)", word));
   return drafted;

@@ -152,6 +152,11 @@ services:
   CHECK(has(draft.text, "/srv/postgres does not exist: each run uses an empty folder instead"));
   CHECK(draft.doubts.size() == 2);
   for (const char* not_there : {"attach", "setup", "how is it started"}) CHECK_FALSE(has(draft.text, not_there));
+  // Several missing folders are one doubt.
+  taken->nodes[0].container->volumes = {"/srv/none-1:/y", "/srv/none-2:/z:ro", "named:/n"};
+  const Texts doubts = draft_services(*taken, {"compose.yaml"}).around.doubts;
+  CHECK(std::count_if(doubts.begin(), doubts.end(), [](const std::string& one) { return has(one, "exist"); }) == 1);
+  CHECK(has(fmt::format("{}", fmt::join(doubts, "\n")), "create it first: /srv/none-1, /srv/none-2, /srv/postgres"));
 }
 
 TEST_CASE("a running container is drafted as a new one of its image, without secrets and volumes") {
