@@ -110,7 +110,8 @@ std::optional<TimeStamp> packed_date(TimeCursor cursor, std::size_t digits) {
   return stamp_of(cursor, moment, true);
 }
 
-// Parses "05/Jun/2024:12:00:00 +0000", "22 Nov 2026 18:12:19.088", "5-Jun-2024::12:00:00".
+// Parses "05/Jun/2024:12:00:00 +0000", "22 Nov 2026 18:12:19.088", "5-Jun-2024::12:00:00",
+// "11-Mar 09:58".
 std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
   DateTime moment;
   moment.day = static_cast<unsigned>(cursor.short_number(31));
@@ -119,6 +120,16 @@ std::optional<TimeStamp> day_and_month_name(TimeCursor cursor) {
   cursor.skip(1);
   moment.month = month_name(cursor);
   cursor.need(moment.month != 0);
+  if (mark == '-' && cursor.peek() == ' ' && cursor.peek(3) == ':') {  // "11-Mar 09:58": Bacula, without seconds
+    cursor.skip(1);
+    moment.kind = TimeKind::no_year;
+    const int hour = cursor.number(2, 24);
+    cursor.skip(1);
+    const int minute = cursor.number(2, 59);
+    const int second = cursor.eat(':') ? cursor.number(2, 60) : 0;
+    moment.in_day = ((hour * 60 + minute) * 60 + second) * kSecond;
+    return stamp_of(cursor, moment, true);
+  }
   cursor.need(mark);
   if (mark == ' ' && cursor.digits() == 2 && cursor.peek(2) == ':') {  // "14 Oct 03:00:46.069": Redis up to version 4
     moment.kind = TimeKind::no_year;
