@@ -22,7 +22,8 @@ bool HeaderReader::bracket(char open, char close) {
 
 bool HeaderReader::content(std::string_view inside, char open, char close) {
   if (inside.empty()) return parts_.time.has_value() || at_ == 0;  // "{}", "[]"
-  if (!parts_.time && open == '[') {
+  // WebLogic writes each part of the header in angle brackets.
+  if (!parts_.time && (open == '[' || (open == '<' && at_ == 0))) {
     if (auto time = read_time(inside)) {
       describe("time", open, 0);
       parts_.time = time;
