@@ -572,7 +572,8 @@ until = [ { elapsed = "1s" } ]
      "6:18: fault.when.log: '[a' is not a regular expression (RE2): a '[' is not closed",
      ""},
     {kCrash + "when = [ { state = \"crash\" } ]\n",
-     "6:20: fault.when.state: 'crash' is not one of \"crashed\", \"exited\", \"out-of-memory\", \"paused\", \"started\"",
+     "6:20: fault.when.state: 'crash' is not one of \"crashed\", \"exited\", \"out-of-memory\", \"paused\", "
+     "\"started\"",
      "did you mean 'crashed'?"},
     {kCrash + "when = [ { state = \"crashed\", count = 2 } ]\n",
      "6:39: fault.when.count: 'count' is not a key of a condition on 'state'",
