@@ -15,8 +15,11 @@ if [ "$case" != runner ]; then
   rm -f -- */figures.json
   # "Solved" means that four of five replays reproduced the failure. With fewer than five replays, such a schedule could
   # not be distinguished from one that sometimes misses.
+  # The failure of scf-on-socket depends on when clients are connected. A fixed time in a schedule means another moment
+  # when the machine is busier, and the simplification removes such times where it can.
   if [ -z "${ROSE_TEST_LONG:-}" ]; then
-    printf '\n[diagnose]\nconfirm_runs = 5\nsimplify = false\n' >> "$case/rose.toml"
+    printf '\n[diagnose]\nconfirm_runs = 5\n' >> "$case/rose.toml"
+    [ "$case" = scf-on-socket ] || echo 'simplify = false' >> "$case/rose.toml"
   fi
   expect 0 ./run-all --no-blind --no-control "$case"
   sed 's/^/  /' "$work/err" | grep -v '\.\.\.$'

@@ -79,8 +79,12 @@ class Sender {
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] std::uint32_t packets() const { return packets_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
+  // True if a pause of this sender is the reason for the silence. If a sample of the connection came late, packets that
+  // arrived before it count as part of the silence, and `end_within_ms` says for how long they may have arrived.
   [[nodiscard]] bool explains(const trace::Event& silence) const {
-    return std::int64_t{silence.duration_ms} * 1'000'000 <= longest_ns_;
+    constexpr std::int64_t kRounding = 10'000'000;  // the kernel's times of packets are whole jiffies
+    const std::int64_t certain_ms = silence.duration_ms - std::max(silence.end_within_ms, 0);
+    return certain_ms * 1'000'000 <= longest_ns_ + kRounding;
   }
 
  private:
