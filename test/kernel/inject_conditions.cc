@@ -58,7 +58,7 @@ static bool cuts_at(const Moment& moment, int ms) {
   stage.wait_fired();
   const bool cut = !stage.pings();
   REQUIRE(eventually([&] { return stage.injector->finished(); }));
-  CHECK(stage.pings());
+  CHECK(stage.pings(Stage::kPatient));
   const auto outcome = stage.finish().back();
   CHECK(*outcome.ended_ns - outcome.fired_ns >= ms * kMillisecond);
   return cut && outcome.injected > 0;
