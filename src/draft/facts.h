@@ -34,6 +34,8 @@ struct PathFact {
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;  // in the order of the environment
+// "" if there is no such variable.
+[[nodiscard]] const std::string& value_of(const Variables& variables, std::string_view name);
 
 // A resource limit, which nodes inherit from rose. `soft` and `hard` are numbers or "unlimited".
 struct Limit {

@@ -77,6 +77,14 @@ std::string status_field(const std::string& status, std::string_view name) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
+// The effective one of the ids of a field, "Uid" or "Gid": the second number.
+std::optional<unsigned> effective_id(const std::string& status, std::string_view field) {
+  unsigned real = 0;
+  unsigned effective = 0;
+  if (std::sscanf(status_field(status, field).c_str(), "%u %u", &real, &effective) != 2) return std::nullopt;
+  return effective;
+}
+
 // Sets the groups of the process if they differ from those that its user has on this machine: a unit's Group= and
 // SupplementaryGroups= change them.
 void look_at_groups(const std::string& status, Process& process) {
@@ -86,19 +94,18 @@ void look_at_groups(const std::string& status, Process& process) {
   if (process.user.empty() || ::getpwnam_r(process.user.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 ||
       found == nullptr)
     return;
-  unsigned real = 0;
-  unsigned effective = 0;
-  if (std::sscanf(status_field(status, "Gid").c_str(), "%u %u", &real, &effective) != 2) return;
+  const std::optional<unsigned> effective = effective_id(status, "Gid");
+  if (!effective) return;
   std::set<unsigned> now;
   for (const std::string& word : split(status_field(status, "Groups"), ' '))
     if (unsigned group = 0; std::sscanf(word.c_str(), "%u", &group) == 1) now.insert(group);
-  now.insert(effective);
+  now.insert(*effective);
   std::vector<gid_t> usual(1024);
   int count = static_cast<int>(usual.size());
   if (::getgrouplist(process.user.c_str(), entry.pw_gid, usual.data(), &count) < 0) return;
   usual.resize(static_cast<std::size_t>(count));
-  if (effective == entry.pw_gid && now == std::set<unsigned>(usual.begin(), usual.end())) return;
-  process.group = std::to_string(effective);
+  if (*effective == entry.pw_gid && now == std::set<unsigned>(usual.begin(), usual.end())) return;
+  process.group = std::to_string(*effective);
   process.groups = fmt::format("{}", fmt::join(now, ","));
 }
 
@@ -121,23 +128,10 @@ std::vector<Limit> read_limits(const std::string& text) {
   return limits;
 }
 
-// The effective user: the second number of "Uid:".
+// The effective user of a process.
 std::optional<uid_t> uid_of(pid_t pid) {
   const auto status = read_file(proc_file(pid, "status"), 1 << 20);
-  if (!status) return std::nullopt;
-  const std::size_t at = status->find("\nUid:");
-  unsigned real = 0;
-  unsigned effective = 0;
-  if (at == std::string::npos || std::sscanf(status->c_str() + at, "\nUid: %u %u", &real, &effective) != 2)
-    return std::nullopt;
-  return effective;
-}
-
-const std::string& variable(const Variables& variables, std::string_view name) {
-  static const std::string none;
-  const auto found =
-      std::find_if(variables.begin(), variables.end(), [&](const auto& each) { return each.first == name; });
-  return found == variables.end() ? none : found->second;
+  return status ? effective_id(*status, "Uid") : std::nullopt;
 }
 
 // Shells and other programs that only start something.
@@ -207,20 +201,21 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
       if (const std::size_t equals = entry.find('='); equals != std::string::npos && equals > 0)
         process.env.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
-  const auto uid = uid_of(pid);
   const auto status = read_file(proc_file(pid, "status"), 1 << 20);
-  if (!uid || !status) return std::nullopt;
+  if (!status) return std::nullopt;
+  const std::optional<uid_t> uid = effective_id(*status, "Uid");
+  if (!uid) return std::nullopt;
   process.user = user_name(*uid);
   look_at_groups(*status, process);
-  const std::string& home = variable(process.env, "HOME");
+  const std::string& home = value_of(process.env, "HOME");
   if (struct stat info{}; !process.user.empty() && home.starts_with('/') && ::stat(home.c_str(), &info) == 0 &&
                           S_ISDIR(info.st_mode) && info.st_uid == *uid)
     process.home = home;
   process.umask = status_field(*status, "Umask");
   if (const auto limits = read_file(proc_file(pid, "limits"), 1 << 20)) process.limits = read_limits(*limits);
   // Programs pass these variables on, so the process id says for which process they are.
-  if (variable(process.env, "LISTEN_PID") == std::to_string(pid)) {
-    const std::string& sockets = variable(process.env, "LISTEN_FDS");
+  if (value_of(process.env, "LISTEN_PID") == std::to_string(pid)) {
+    const std::string& sockets = value_of(process.env, "LISTEN_FDS");
     std::from_chars(sockets.data(), sockets.data() + sockets.size(), process.passed_sockets);
   }
   if (*uid != 0 && process.user.empty())
@@ -344,7 +339,7 @@ std::vector<std::string> look_at_output(const Process& process) {
     struct stat info{};
     const bool known = ::stat(link.c_str(), &info) == 0;
     // systemd tells which socket is the journal.
-    if (known && variable(process.env, "JOURNAL_STREAM") == fmt::format("{}:{}", info.st_dev, info.st_ino))
+    if (known && value_of(process.env, "JOURNAL_STREAM") == fmt::format("{}:{}", info.st_dev, info.st_ino))
       target = "the journal";
     else if (target.starts_with("pipe:")) target = "a pipe";
     else if (target.starts_with("socket:")) target = "a socket (possibly the journal's)";
@@ -385,7 +380,7 @@ void look_at_paths(Seen& seen) {
     // The program, under the name by which it was started.
     const std::string& name = words.front();
     std::string program = name;
-    if (name.find('/') == std::string::npos) program = program_in(variable(seen.main.env, "PATH"), name);
+    if (name.find('/') == std::string::npos) program = program_in(value_of(seen.main.env, "PATH"), name);
     else if (!name.starts_with('/'))
       program = seen.main.cwd.empty() ? "" : fs::path(seen.main.cwd + "/" + name).lexically_normal().string();
     std::error_code ignored;
@@ -676,6 +671,13 @@ Result<Seen> inspect(pid_t main, const std::vector<pid_t>& members, std::optiona
   if (!now || !before || now->start_ticks != before->start_ticks || now->state == 'Z')
     return Unexpected(ended_meanwhile(origin));
   return seen;
+}
+
+const std::string& value_of(const Variables& variables, std::string_view name) {
+  static const std::string none;
+  const auto found =
+      std::find_if(variables.begin(), variables.end(), [&](const auto& each) { return each.first == name; });
+  return found == variables.end() ? none : found->second;
 }
 
 bool Host::has(const std::string& tool) const { return std::find(tools.begin(), tools.end(), tool) != tools.end(); }

@@ -109,17 +109,12 @@ std::vector<std::string> read_exact_command(std::string_view text) {
 }
 
 std::vector<std::string> expand_word(const std::string& word, const Variables& variables) {
-  const auto value_of = [&](std::string_view name) {
-    const auto found =
-        std::find_if(variables.begin(), variables.end(), [&](const auto& each) { return each.first == name; });
-    return found == variables.end() ? std::string() : found->second;
-  };
   const auto names = [](std::string_view text) {
     return !text.empty() &&
            std::all_of(text.begin(), text.end(), [](char c) { return is_alpha(c) || is_digit(c) || c == '_'; });
   };
   if (word.size() > 1 && word.front() == '$' && names(std::string_view(word).substr(1))) {
-    std::vector<std::string> words = split(value_of(std::string_view(word).substr(1)), ' ');
+    std::vector<std::string> words = split(value_of(variables, std::string_view(word).substr(1)), ' ');
     std::erase(words, "");
     return words;
   }
@@ -127,7 +122,7 @@ std::vector<std::string> expand_word(const std::string& word, const Variables& v
   for (std::size_t i = 0; i < word.size(); ++i) {
     const std::size_t end = word.compare(i, 2, "${") == 0 ? word.find('}', i) : std::string::npos;
     if (end != std::string::npos && names(std::string_view(word).substr(i + 2, end - i - 2))) {
-      out += value_of(std::string_view(word).substr(i + 2, end - i - 2));
+      out += value_of(variables, std::string_view(word).substr(i + 2, end - i - 2));
       i = end;
     } else {
       out += word[i];

@@ -47,6 +47,10 @@ bool is_call(std::string_view line) {
   return open != std::string_view::npos && open > 0 && line.ends_with(')') && line.find(' ') > open;
 }
 
+// True if the line begins with one blank, as where levels are aligned to the right. Frames of a stack are further
+// indented.
+bool is_padded(std::string_view line) { return line.size() > 1 && line[0] == ' ' && !blank_char(line[1]); }
+
 }  // namespace
 
 std::string pattern_problem(const std::string& pattern) {
@@ -86,10 +90,14 @@ struct Form::Inner {
   std::map<std::string, FormOfProgram> formed;
   std::string last_program;  // the program that wrote the last line, if a layer names programs
   bool scarce = false;       // the form has no time, and few lines of the sample fit it: "Error: ..." between others
-  bool padded = false;       // most lines of the sample begin with one blank, as where levels are aligned to the right
+  bool padded = false;       // most lines of the sample are padded
   bool open = false;         // the log of the container has split a line, and the next part is still to come
   std::size_t strays = 0;    // consecutive lines that fit no form and were treated as continuations
 
+  // True if the line has the form of a continuation. Where most lines begin with a blank, the blank does not show it.
+  [[nodiscard]] bool is_rest(std::string_view line) const {
+    return looks_like_rest(padded && is_padded(line) ? line.substr(1) : line);
+  }
   bool read_custom(std::string_view line, Parts& parts) {
     std::array<std::string_view, Regex::kMostGroups> found;
     if (!regex->find(line, found)) return false;
@@ -167,10 +175,7 @@ struct Form::Inner {
     parts.text = text;
     if (text.empty()) return LineRole::nothing;
     if (begins_by_itself(text)) return strays = 0, LineRole::message;
-    // Where most lines begin with a blank, it does not show that a line continues the one before. Frames of a stack are
-    // further indented.
-    const bool pad = padded && text.size() > 1 && text[0] == ' ' && !blank_char(text[1]);
-    if (looks_like_rest(pad ? text.substr(1) : text)) return LineRole::rest;
+    if (is_rest(text)) return LineRole::rest;
     if (kind == Kind::plain || (scarce && !is_call(text))) return LineRole::message;
     // If the lines with timestamps fit a form, a line between them that fits none continues the message before it. If
     // many such lines follow each other, however, each of them is a message.
@@ -322,10 +327,8 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
   constexpr std::array kKinds = {Kind::json, Kind::klog, Kind::access, Kind::logfmt, Kind::header};
   std::array<std::size_t, kKinds.size()> fits{};
   bool timed = !in.layers.empty();
-  std::size_t pads = 0;
-  for (const std::string& text : inside)
-    if (text.size() > 1 && text[0] == ' ' && !blank_char(text[1])) ++pads;
-  in.padded = pads * 2 > inside.size();
+  const auto pads = std::count_if(inside.begin(), inside.end(), is_padded);
+  in.padded = static_cast<std::size_t>(pads) * 2 > inside.size();
   for (const std::string& text : inside) {
     for (std::size_t i = 0; i < kKinds.size(); ++i) {
       Parts parts;
@@ -344,8 +347,7 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
   if (in.kind == Kind::header && in.layout.empty()) in.layout = "level message";
   // Without times, a level may begin only a few of the messages, and the other lines are not parts of these few.
   const auto formless = std::count_if(inside.begin(), inside.end(), [&](const std::string& text) {
-    const bool pad = in.padded && text.size() > 1 && text[0] == ' ' && !blank_char(text[1]);
-    return !text.empty() && !looks_like_rest(pad ? text.substr(1) : text) && !is_call(text);
+    return !text.empty() && !in.is_rest(text) && !is_call(text);
   });
   in.scarce = in.kind == Kind::header && !timed && static_cast<std::size_t>(formless) > 3 * fits[best];
   return form;
