@@ -390,6 +390,7 @@ void ComposeReader::read_volumes_of_file(const Yaml& value) {
            }},
           {"driver_opts",
            [&](const Yaml& member, const std::string&) {
+             if (member.is_map() && member.members.empty()) return;
              const std::string type = member.scalar("type");
              const std::string how = member.scalar("o");
              if (type == "tmpfs") {

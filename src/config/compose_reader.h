@@ -92,7 +92,8 @@ class ComposeReader {
 
   struct Service {  // state while a service is read
     Node node;
-    std::map<std::string, std::string> from_files;
+    std::map<std::string, std::string> environment;  // as given by `environment`, not escaped for placeholders
+    const Yaml* env_files = nullptr;                 // read last, because they may use variables of `environment`
     std::set<std::string> networks{"default"};
     std::optional<int> replicas;
     std::optional<Restart> deployed_restart;  // from `deploy`, which has priority over `restart`
@@ -107,7 +108,7 @@ class ComposeReader {
   Keys option_keys(Service& service);  // the keys that are passed to the engine as options
   Keys keys_without_effect();          // these keys are reported, or refused if ignoring them would change the service
   void read_environment(const Yaml& value, Service& service);
-  void read_env_files(const Yaml& value, Service& service);
+  void read_env_files(Service& service);
   void read_volume(const Yaml& value, Service& service);
   void read_bind(const Yaml& value, std::string source, const std::string& target, const std::string& options,
                  Service& service);

@@ -38,6 +38,11 @@ bool is_propagation(std::string_view option) {
 constexpr const char* kSetVariable =
     "set the variable with [deployment] compose_env or in the environment, or add it to .env beside the Compose file";
 
+bool is_empty(const Yaml& value) {
+  return value.kind == Yaml::Kind::null || (value.is_list() && value.items.empty()) ||
+         (value.is_map() && value.members.empty());
+}
+
 // These options set the consistency of shared folders on macOS. They have no effect on Linux.
 bool means_nothing_here(std::string_view option) {
   return option == "cached" || option == "delegated" || option == "consistent";
@@ -72,7 +77,7 @@ ComposeReader::Keys ComposeReader::run_keys(Service& service) {
          if (member.kind != Yaml::Kind::null) container.entrypoint = command(member, key);
        }},
       {"environment", [this, &service](const Yaml& member, const std::string&) { read_environment(member, service); }},
-      {"env_file", [this, &service](const Yaml& member, const std::string&) { read_env_files(member, service); }},
+      {"env_file", [&service](const Yaml& member, const std::string&) { service.env_files = &member; }},
       {"volumes",
        [this, &service](const Yaml& member, const std::string&) {
          if (!member.is_list()) refuse(member, "'volumes': a list is needed");
@@ -240,18 +245,22 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
        }},
       {"profiles", fine},
       {"attach", fine},
+      {"pull_refresh_after", fine},
       {"develop", fine},
       {"volumes_from",
        [](const Yaml& member, const std::string&) {
-         refuse(member, "'volumes_from' is not supported", "name the volumes in both services");
+         if (!is_empty(member)) refuse(member, "'volumes_from' is not supported", "name the volumes in both services");
        }},
       {"external_links",
        [](const Yaml& member, const std::string&) {
+         if (is_empty(member)) return;
          refuse(member, "'external_links': a run has its own network, without other containers of this machine");
        }},
       {"isolation", fine},
       {"credential_spec", left_out("'credential_spec' has no effect: it applies to Windows only")},
       {"cpu_count", left_out("'cpu_count' has no effect: it applies to Windows only")},
+      {"cpu_rt_period", left_out("'cpu_rt_period' has no effect: rose does not limit real-time scheduling")},
+      {"cpu_rt_runtime", left_out("'cpu_rt_runtime' has no effect: rose does not limit real-time scheduling")},
       {"cpu_percent", left_out("'cpu_percent' has no effect: it applies to Windows only")},
       {"provider",
        [](const Yaml& member, const std::string&) {
@@ -260,6 +269,7 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
        }},
       {"models",
        [](const Yaml& member, const std::string&) {
+         if (is_empty(member)) return;
          refuse(member, "'models': Docker's model runner is outside of the run, so rose does not support it");
        }},
       {"use_api_socket",
@@ -283,7 +293,8 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
   check_own_network(value, name);
   Node& node = service.node;
   Container& container = service.container();
-  for (auto& [variable, setting] : service.from_files) node.env.emplace(variable, std::move(setting));
+  if (service.env_files != nullptr) read_env_files(service);
+  for (const auto& [variable, setting] : service.environment) node.env[variable] = kept(setting);
   if (service.deployed_restart) node.restart = service.deployed_restart;
   if (!container.domain.empty() && container.hostname.empty()) container.hostname = name;
   if (container.image.empty() && container.build.empty())
@@ -299,6 +310,9 @@ void ComposeReader::read_service(const std::string& name, const Yaml& value) {
     say(fmt::format("service {} has no replicas and is not a node", name));
     return;
   }
+  if (replicas > 1 && named_containers_.contains(name))
+    refuse(value, fmt::format("service '{}' has a 'container_name' and {} replicas", name, replicas),
+           "names of containers are unique, so Compose refuses it too: leave out 'container_name'");
   if (replicas > 1) replicas_[name] = replicas;
   networks_.push_back(std::move(service.networks));
   found_.nodes.push_back(std::move(node));
@@ -323,8 +337,8 @@ void ComposeReader::read_namespace(const Yaml& value, const std::string& key, Se
 
 void ComposeReader::read_environment(const Yaml& value, Service& service) {
   for (const auto& [variable, setting] : pairs(value, "environment")) {
-    if (setting) service.node.env[variable] = kept(*setting);
-    else if (const auto own = lookup_(variable)) service.node.env[variable] = kept(*own);
+    if (setting) service.environment[variable] = *setting;
+    else if (auto own = lookup_(variable)) service.environment[variable] = std::move(*own);
     else
       warn(fmt::format(
           "the variable {} of 'environment' has no value here and is not set in containers, as with Compose",
@@ -332,7 +346,8 @@ void ComposeReader::read_environment(const Yaml& value, Service& service) {
   }
 }
 
-void ComposeReader::read_env_files(const Yaml& value, Service& service) {
+void ComposeReader::read_env_files(Service& service) {
+  const Yaml& value = *service.env_files;
   const std::vector<Yaml> list{value};
   std::map<std::string, std::string> from_files;
   for (const Yaml& item : value.is_list() ? value.items : list) {
@@ -362,16 +377,19 @@ void ComposeReader::read_env_files(const Yaml& value, Service& service) {
           from_files[line.substr(0, equals)] = line.substr(equals + 1);
       continue;
     }
-    // Files are read in order, because later files may use variables of earlier ones.
+    // As with Compose, the variables of the project come first, then those of `environment`, then those of earlier
+    // files.
     const compose::Lookup known = [&](const std::string& name) {
-      const auto earlier = from_files.find(name);
-      return earlier != from_files.end() ? std::optional(earlier->second) : lookup_(name);
+      auto found = lookup_(name);
+      for (const auto* variables : {&service.environment, &from_files})
+        if (const auto at = variables->find(name); !found && at != variables->end()) found = at->second;
+      return found;
     };
     auto read = compose::read_dot_env(*content, known);
     if (!read) refuse(value, fmt::format("'env_file': {}:{}: {}", path(file), read.error().line, read.error().what));
     for (auto& [variable, setting] : *read) from_files[variable] = std::move(setting);
   }
-  for (auto& [variable, setting] : from_files) service.from_files[variable] = kept(std::move(setting));
+  for (auto& [variable, setting] : from_files) service.node.env[variable] = kept(std::move(setting));
 }
 
 void ComposeReader::read_bind(const Yaml& value, std::string source, const std::string& target,
@@ -618,23 +636,40 @@ namespace {
 
 constexpr std::uint16_t kNamePort = 53;
 
-// The first port of "127.0.0.1:8080:80/tcp", "8080:80" or "9000-9001:80-81" in the container; 0 if it is not TCP.
-std::uint16_t port_of(std::string_view text) {
+struct ContainerPort {
+  std::uint16_t first = 0;  // of a range, the first port
+  bool tcp = true;
+};
+
+// The port in the container that "127.0.0.1:8080:80/tcp", "8080:80" or "9000-9001:80-81" names; nothing if it names
+// none. Like Compose, ignores the case of the protocol and what follows a second slash.
+std::optional<ContainerPort> port_of(std::string_view text) {
+  ContainerPort port;
   if (const std::size_t slash = text.find('/'); slash != std::string_view::npos) {
-    if (text.substr(slash) != "/tcp") return 0;
+    std::string_view protocol = text.substr(slash + 1);
+    const std::string word = lower_case(protocol.substr(0, protocol.find('/')));
+    if (!word.empty() && word != "tcp" && word != "udp" && word != "sctp") return std::nullopt;
+    port.tcp = word.empty() || word == "tcp";
     text = text.substr(0, slash);
   }
   text = text.substr(text.rfind(':') + 1);
-  text = text.substr(0, text.find('-'));
-  std::uint16_t port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  return error == std::errc() && end == text.data() + text.size() ? port : 0;
+  const std::size_t dash = text.find('-');
+  for (const bool first : {true, false}) {
+    if (!first && dash == std::string_view::npos) break;
+    const std::string_view word = first ? text.substr(0, dash) : text.substr(dash + 1);
+    std::uint16_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size() || number == 0) return std::nullopt;
+    if (first) port.first = number;
+  }
+  return port;
 }
 
-bool is_name_port(std::string_view text) { return port_of(text.substr(0, text.find('/'))) == kNamePort; }
+bool is_name_port(std::string_view text) { return port_of(text).value_or(ContainerPort()).first == kNamePort; }
 
-void add_port(std::vector<std::uint16_t>& ports, std::uint16_t port) {
-  if (port != 0 && std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+void add_port(std::vector<std::uint16_t>& ports, const std::optional<ContainerPort>& port) {
+  if (port && port->tcp && std::find(ports.begin(), ports.end(), port->first) == ports.end())
+    ports.push_back(port->first);
 }
 
 }  // namespace
@@ -642,16 +677,22 @@ void add_port(std::vector<std::uint16_t>& ports, std::uint16_t port) {
 void ComposeReader::read_ports(const Yaml& value, Container& container) {
   say("ports are not published: nodes are reached at their names and addresses (ROSE_IP_<node>)");
   std::vector<std::uint16_t> ports;
-  for (const Yaml& item : value.items)
-    if (item.is_scalar() &&
-        (item.text.empty() || item.text.ends_with(':') || item.text.find(":/") != std::string::npos))
-      refuse(item, fmt::format("'{}' names no port of the container{}", item.text, without_value(item)), kSetVariable);
-    else if (item.is_scalar()) add_port(ports, port_of(item.text));
-    else if (item.scalar("protocol").empty() || item.scalar("protocol") == "tcp")
-      add_port(ports, port_of(item.scalar("target")));
-  for (const Yaml& item : value.items)
-    if (is_name_port(item.is_scalar() ? item.text : item.scalar("target"))) container.name_server = true;
-  for (const std::uint16_t port : container.ports) add_port(ports, port);
+  for (const Yaml& item : value.items) {
+    const std::string protocol = item.is_scalar() ? "" : item.scalar("protocol");
+    const std::string word = item.is_scalar()   ? item.text
+                             : protocol.empty() ? item.scalar("target")
+                                                : fmt::format("{}/{}", item.scalar("target"), protocol);
+    const std::optional<ContainerPort> port = port_of(word);
+    if (!port && item.is_scalar())
+      refuse(
+          item, fmt::format("'{}' names no port of the container{}", item.text, without_value(item)),
+          without_value(item).empty()
+              ? "a number from 1 to 65535 or a range is needed, followed by /udp or /sctp if it is not TCP"
+              : kSetVariable);
+    add_port(ports, port);
+    if (is_name_port(word)) container.name_server = true;
+  }
+  for (const std::uint16_t port : container.ports) add_port(ports, ContainerPort{port});
   container.ports = std::move(ports);
 }
 
@@ -802,7 +843,12 @@ void ComposeReader::read_build(const Yaml& value, Container& container) {
         {"args", each_pair("--build-arg", '=')},
         {"labels", each_pair("--label", '=')},
         {"additional_contexts", each_pair("--build-context", '=')},
-        {"extra_hosts", each_pair("--add-host", ':')},
+        {"extra_hosts",
+         [&](const Yaml& member, const std::string&) {
+           Container own;
+           read_hosts(member, own);
+           for (const auto& [host, address] : own.hosts) add("--add-host", fmt::format("{}:{}", host, address));
+         }},
         {"network", with_flag("--network")},
         {"shm_size", with_flag("--shm-size")},
         {"isolation", with_flag("--isolation")},
