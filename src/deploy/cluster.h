@@ -1,6 +1,7 @@
-// The implementation of Deployment, in four files: deployment.cc creates, starts and ends it, monitor.cc follows its
-// processes in its own thread, node_control.cc acts on single nodes, container_nodes.cc lets the engine create
-// containers.
+// The implementation of Deployment, in six files: deployment.cc creates, starts and ends the deployment, monitor.cc
+// watches the nodes' processes in a separate thread, node_control.cc acts on single nodes, container_nodes.cc lets the
+// engine create containers, joined.cc handles containers that join namespaces of others, and places.cc makes file
+// systems for faults.
 #pragma once
 
 #include <sys/epoll.h>
@@ -34,9 +35,9 @@ inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's fol
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
 // also in the run's folder and only for root; see volume::rescue()
 inline constexpr const char* kRescueFolder = ".rescued";
-constexpr std::int64_t kAttachTimeout = 10 * kSecond;     // in which a node without `ready` must be found or started
+constexpr std::int64_t kAttachTimeout = 10 * kSecond;  // time in which rose must find or start a node without `ready`
 constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // time that a node has to end after `rose node stop`
-constexpr std::int64_t kHookTimeout = 600 * kSecond;      // Compose sets no limit, but a run must end
+constexpr std::int64_t kHookTimeout = 600 * kSecond;      // for a hook; Compose has no such limit, but a run must end
 constexpr std::int64_t kKillTimeout = 10 * kSecond;       // from SIGKILL until the process has ended
 
 // State of a node in a container.
@@ -44,7 +45,7 @@ struct ContainerState {
   ContainerSpec spec;
   std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
-  std::map<std::string, std::string> observers;  // variables for the agents of the observer
+  std::map<std::string, std::string> observers;  // variables that the observer adds
   std::vector<GivenFolder> folders;              // folders that are given to its user before its first start
   std::vector<std::string> making;               // the engine's command that creates the container
   bool made = false;                             // the container was created, or is being created

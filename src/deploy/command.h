@@ -12,8 +12,8 @@ namespace rose::deploy {
 
 struct CommandLimits {
   std::int64_t timeout_ns = 0;
-  // Time that the command has after Ctrl-C, because teardown must run even then. A further Ctrl-C ends the command at
-  // once.
+  // Time for which the command continues after Ctrl-C. It is not 0 for teardown, which must undo what setup did. A
+  // further Ctrl-C ends the command at once.
   std::int64_t after_cancel_ns = 0;
   std::uint64_t most_output = 0;   // bytes that its log may grow by; 0: any number
   bool sees_machine = false;       // use this machine's names and mounts, not the run's: for the engine's commands

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
-constexpr std::int64_t kCompletes = 600 * kSecond;  // for a service for whose completion others wait
+constexpr std::int64_t kCompletes = 600 * kSecond;  // for a service that must complete before others start
 // shortest time until a container counts as unhealthy, because test machines are slow
 constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;
 constexpr std::int64_t kSettleTimeout =
@@ -180,7 +180,8 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   spec.image = config.container->image;
   if (!config.working_dir.empty()) spec.options.insert(spec.options.end(), {"--workdir", config.working_dir});
   if (!facts_.host_network) {
-    // As with engines, the host name belongs to the network namespace, so it is that of the namespace's owner.
+    // As with engines, the host name belongs to the network namespace, so the container gets the host name of the
+    // namespace's owner.
     const NodeInfo& owner = infos_[info.network];
     const std::string& hostname = config_.nodes[owner.index].container->hostname;
     spec.hostname = hostname.empty() ? owner.name : hostname;

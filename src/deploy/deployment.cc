@@ -115,8 +115,8 @@ Result<void> Cluster::make() {
 // Commands and nodes see the names of the run in a mount namespace of their own. The run's folder is a shared mount.
 // Therefore, if a command (such as `setup`) mounts a file system in it for a node, all namespaces see the mount.
 Result<void> Cluster::share_run_folder() {
-  // Attached nodes are outside that namespace, but mounts that an incident makes must reach them, so the folder is not
-  // shared then.
+  // If there are attached nodes, the folder is not shared, because these nodes are outside that namespace and mounts
+  // that an incident makes must reach them.
   for (const config::Node& node : config_.nodes)
     if (node.attach) return {};
   if (!std::filesystem::is_directory(run_dir_))
@@ -161,7 +161,8 @@ void Cluster::no_names(const Error& why) {
                why.message);
 }
 
-// Returns an error if the node could replace a folder on the path to its own folder, because rose uses that path.
+// Returns an error if the node's user could replace a folder on the path to the node's folder. rose uses that path, and
+// would then act on another folder.
 Result<void> Cluster::check_path(const NodeInfo& info, const Credentials& user) const {
   UserGroups groups{user.uid, user.groups};
   groups.groups.push_back(user.gid);
@@ -294,7 +295,8 @@ Result<void> Cluster::check_commands() {
     if (!state.config->record_libc.empty())
       if (auto takes = check_takes_recorder(state.spec.file); !takes)
         return Unexpected(std::move(takes).error().in(state.spec.what + ": record_libc"));
-    // Programs find their own path from argv[0], and relative paths would be relative to the node's folder.
+    // Programs determine their own path from argv[0]. Make it absolute, because a program would resolve a relative path
+    // from the node's folder.
     if (state.spec.argv.front().find('/') != std::string::npos) state.spec.argv.front() = state.spec.file;
   }
   const Variables variables = command_variables(nullptr);
@@ -518,7 +520,8 @@ Result<std::unique_ptr<Probe>> Cluster::make_probe(std::size_t node) {
 Error Cluster::not_ready(std::size_t node, std::string message) const {
   const NodeInfo& info = infos_[node];
   {
-    // A node that its restart policy restarts repeatedly could be mistaken for a slow one.
+    // Report restarts by the restart policy, because otherwise the user could mistake a node that ends repeatedly for a
+    // slow node.
     std::lock_guard lock(mutex_);
     const NodeState& state = *states_[node];
     if (state.restarts > 0) {
@@ -599,8 +602,8 @@ Result<void> Cluster::await_ready(const std::vector<std::size_t>& which, bool st
         if (incarnation == 0) {
           std::lock_guard lock(mutex_);
           if (state.unattached) return Unexpected(*state.unattached);
-          // The timeout limits how long the node may take. On a busy machine, it must not pass before rose has searched
-          // for the node at all.
+          // The timeout limits how long the node may take. On a busy machine, the timeout may pass before rose has
+          // searched for the node at all. In that case, wait longer.
           if (monotonic_ns() >= it->until_ns + kAttachTimeout)
             return Unexpected(not_ready(node, "was not searched for in time"));
           ++it;

@@ -61,10 +61,10 @@ struct EndInfo {
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
-  // The system calls (x86-64 numbers) of this node of which its seccomp filter notifies rose. Called before each start.
-  // If this list is empty, and notified_clocks() returns ClockCalls::none, there is no filter.
+  // Returns the system calls (x86-64 numbers) that this node's seccomp filter reports to rose. Called before each
+  // start. If this list is empty, and notified_clocks() returns ClockCalls::none, there is no filter.
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
-  // The calls about clocks of which the filter notifies rose, in addition to those system calls.
+  // Returns the calls about clocks that the filter reports to rose in addition to those system calls.
   virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
   // Returns variables to add to the node's environment, which is passed as the second argument. Called once, when
   // start() begins. For a node that setup starts, setup gets each variable as ROSE_<variable>_<node>.
@@ -76,8 +76,8 @@ class NodeObserver {
   // the run's folder.
   virtual std::vector<std::filesystem::path> folders(std::size_t) { return {}; }
   // Called when the node's new main process has installed its filter and waits; the descriptor is the filter's
-  // listener. When this function returns, the process calls execve. If execve is selected, the filter notifies rose of
-  // this call, too, although the node's program has not made it.
+  // listener. When this function returns, the process calls execve. If execve is selected, the filter reports this
+  // call, too, although the node's program has not made it.
   virtual void on_listener(std::size_t, pid_t, Fd) {}
   // Called just before the main process executes its command. The process is already in its cgroup and namespace. An
   // attached node already runs.
@@ -156,8 +156,8 @@ class Deployment {
   // Every living process of the node.
   [[nodiscard]] virtual std::vector<pid_t> processes(std::size_t node) const = 0;
   [[nodiscard]] virtual int starts(std::size_t node) const = 0;
-  // A sentence about what this machine refused to do for the nodes since they were ready, so that the run was not as
-  // planned; "" if it refused nothing.
+  // A sentence about what this machine has refused to do for the nodes since they were ready. In that case, the run was
+  // not as planned. "" if it has refused nothing.
   [[nodiscard]] virtual std::string trouble() const = 0;
   // Sends `signal`. SIGKILL with Scope::all uses cgroup.kill, which no fork can escape. The restart policy applies
   // after such an end, too.
@@ -177,11 +177,11 @@ class Deployment {
   // before start().
   using StepHandler = std::function<Result<void>(const std::string& name, bool done)>;
   virtual void on_step(StepHandler handler) = 0;
-  // Mounts file systems of the run where a node keeps files, so that faults can affect them. Call this before start().
-  // `inside`: "" means the node's folder and its container's volumes; a relative path means a folder in the node's
-  // folder, which is created; an absolute path means a folder in its container, which becomes a volume if it is not one
-  // yet. stop() restores plain files in the node's folder; volumes are removed as usual. The deployment owns the file
-  // systems. start() makes the file systems of a container, before any node runs.
+  // Mounts file systems of the run on the folders in which a node keeps files, so that faults can affect these files.
+  // Call this before start(). `inside`: "" means the node's folder and its container's volumes; a relative path means a
+  // folder in the node's folder, which is created; an absolute path means a folder in its container, which becomes a
+  // volume if it is not one yet. stop() restores plain files in the node's folder; volumes are removed as usual. The
+  // deployment owns the file systems. start() makes the file systems of a container, before any node runs.
   //
   // A tmpfs of the kernel's default size:
   [[nodiscard]] virtual Result<void> add_volumes(std::size_t node, const std::filesystem::path& inside) = 0;
@@ -192,7 +192,7 @@ class Deployment {
   [[nodiscard]] virtual std::vector<const Volume*> volumes(std::size_t node,
                                                            const std::filesystem::path& inside) const = 0;
   [[nodiscard]] virtual std::vector<Disk*> disks(std::size_t node, const std::filesystem::path& inside) const = 0;
-  // Adds a line for heal() before the action that it describes (deploy/identity.h).
+  // Adds a line for heal() (deploy/identity.h). Call it before the action that the line describes.
   [[nodiscard]] virtual Result<void> note(std::string_view key, std::string_view value) = 0;
 
   // Ends nodes (SIGTERM to all their processes, at most 2 s, then cgroup.kill), runs teardown, removes namespaces,
@@ -224,9 +224,9 @@ struct Healed {
 // With `forget`, leftovers that only a container engine could remove, but that no engine can remove any more, are
 // reported, and their notes are removed.
 [[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
-// For all runs of the process `owner`, which has ended, undoes what does harm as long as it lasts: resumes stopped and
-// frozen processes, undoes limits and mounts, and ends nodes whose filtered calls are no longer answered. heal() does
-// the rest. Touches neither locks of other processes nor the lock `except`.
+// For all runs of the process `owner`, which has ended, undoes the changes that do harm until they are undone: resumes
+// stopped and frozen processes, undoes limits and mounts, and ends nodes whose filtered calls are no longer answered.
+// heal() does the rest. Touches neither locks of other processes nor the lock `except`.
 [[nodiscard]] Healed relieve_after(pid_t owner, const std::string& except);
 
 }  // namespace rose::deploy

@@ -18,7 +18,7 @@ constexpr int kMostRounds = 1000;
 
 constexpr int kSysResource = 24;  // CAP_SYS_RESOURCE
 
-// prlimit() identifies processes only by id. If this process has ended meanwhile, another process may have got its id
+// prlimit() identifies processes only by id. If the process has ended meanwhile, another process may have got its id,
 // and thus the limit. In this case, the other process gets its previous limit back. Returns false with errno on
 // failure.
 bool set_limit(const Fd& process, pid_t pid, const rlimit& wanted) {
@@ -64,8 +64,8 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List&
     found = known_.emplace(std::pair{pid, stat->start_ticks}, fresh).first;
   }
   Known& one = found->second;
-  // If the process itself has changed its limit since rose set it, its value is kept, unless it exceeds the limit to be
-  // set.
+  // If the process itself has changed its limit since rose set it, the process's value is kept, unless that value
+  // exceeds the limit to be set.
   const bool own = !same(now, one.set);
   rlimit wanted = one.before;
   if (limit) {
@@ -78,7 +78,8 @@ Result<DescriptorLimits::Change> DescriptorLimits::change(pid_t pid, const List&
   }
   if (soft_only) wanted.rlim_max = now.rlim_max;
   if (same(now, wanted)) return Change::none;
-  // The id may belong to another process since it was listed. While the process of the pidfd lives, the id is its own.
+  // Since the id was listed, the process may have ended and the id may have been reused. Check again whether the id is
+  // in the list. If it is, and the process of the pidfd still lives, the id belongs to that process.
   const std::vector<pid_t> pids = list();
   if (std::find(pids.begin(), pids.end(), pid) == pids.end()) return Change::none;
   if (limit) {

@@ -24,9 +24,9 @@ class DescriptorLimits {
   using List = std::function<std::vector<pid_t>()>;
   using Note = std::function<Result<void>(const std::string& value)>;
 
-  // Limits every process to `limit`; children inherit it. Without a limit, restores all processes. Returns how many
-  // processes were changed for the first time. `once`: makes only one pass over the list, so that a process that is
-  // just being forked may be missed.
+  // Limits every process to `limit`; children inherit it. Without a limit, restores the limits of all processes.
+  // Returns how many processes were changed for the first time. `once`: makes only one pass over the list, so that a
+  // process that is just being forked may be missed.
   [[nodiscard]] Result<std::size_t> apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                           bool once = false);
   // Without CAP_SYS_RESOURCE, a hard limit cannot be restored, so only the soft limit is lowered. A process can raise
@@ -41,7 +41,8 @@ class DescriptorLimits {
   enum class Change { none, first, again };
   Result<Change> change(pid_t pid, const List& list, std::optional<std::uint64_t> limit, const Note& note);
   std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process id and start time
-  // for each limit that was set: the limits that a child which inherited it would otherwise have
+  // by the value of a limit that was set: the limits that the process had before; a child that has inherited this value
+  // gets these limits when it is restored
   std::map<rlim_t, rlimit> inherited_;
 };
 

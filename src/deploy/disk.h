@@ -62,7 +62,8 @@ class Disk {
   // get EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
 
-  // Releases its top folder; none after a power loss that failed. The loop device exists as long as the result exists.
+  // Releases the disk's top folder. After a power loss that failed, there is none. The loop device exists as long as
+  // the result exists.
   [[nodiscard]] std::optional<OpenFolder> release() { return std::exchange(top_, std::nullopt); }
 
  private:

@@ -354,7 +354,8 @@ std::vector<std::string> remove_volume_words(const Engine& engine, const std::st
 
 namespace {
 
-// Podman lowers these two of its own limits to 32768 before it starts a container, so a higher value would be refused.
+// Podman lowers two of its own limits (nofile and nproc) to 32768 before it starts a container, so a container could
+// not get a higher value.
 constexpr rlim_t kMostOfPodman = 32767;
 
 }  // namespace

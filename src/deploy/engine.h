@@ -1,4 +1,4 @@
-// Container engines (podman, docker) through their command lines, limited to the features of both.
+// Container engines (podman, docker) through their command lines. Uses only features that both have.
 //
 // A container is created once per run (`create`) and started for each start of its node, so that its files survive a
 // restart. Its entry point is rose's (deploy/enter), which executes the image's command once rose is ready.
@@ -98,12 +98,12 @@ struct ContainerSpec {
 // Limits for a container if rose may not raise its own limits (no CAP_SYS_RESOURCE): the limits of this process,
 // because the engine's defaults would be refused. Otherwise empty.
 [[nodiscard]] std::vector<std::string> inherited_limits();
-// Lowers the limits that a container asks for ("nofile=65535", "memlock=-1:-1") if rose may not raise its own and the
-// engine is not a daemon with more rights: it would refuse them, and the container would not start. `lowered` says what
-// was changed.
+// Lowers the limits that a container asks for ("nofile=65535", "memlock=-1:-1") if rose may not raise its own limits
+// and the engine is not a daemon with more rights. Such an engine would refuse the higher limits, and the container
+// would not start. `lowered` says what was changed.
 [[nodiscard]] std::vector<std::string> permitted_limits(const Engine& engine, const std::vector<std::string>& asked,
                                                         std::vector<std::string>& lowered);
-// The same for known highest values, by the name of the limit. Pure.
+// Like the function above, but the highest permitted values are given, by the name of the limit. Pure.
 [[nodiscard]] std::vector<std::string> permitted_limits(const std::vector<std::string>& asked,
                                                         const std::map<std::string, std::uint64_t>& highest,
                                                         std::vector<std::string>& lowered);

@@ -42,7 +42,8 @@ struct RunFacts {
 // Adds ROSE_RUN_DIR, ROSE_NODES, ROSE_IP_<node>, ...; with a node also ROSE_NODE and ROSE_IP.
 void add_rose_variables(Variables& variables, const RunFacts& facts, const std::vector<NodeInfo>& nodes,
                         const NodeInfo* node);
-// Scripts call `rose node`, so this appends a folder to PATH unless PATH already leads to `program`.
+// Appends `folder`, which contains `program`, to PATH unless a folder in PATH already contains a program of this name.
+// This is for scripts that call `rose node`.
 void offer_program(Variables& variables, const std::filesystem::path& folder, std::string_view program);
 // Puts a folder in front of PATH.
 void prefer_programs(Variables& variables, const std::filesystem::path& folder);
@@ -56,9 +57,9 @@ void prefer_programs(Variables& variables, const std::filesystem::path& folder);
 [[nodiscard]] Result<std::string> find_program(const std::string& name, const std::filesystem::path& directory,
                                                const Variables& variables, std::string_view what);
 
-// A hint for a command that failed. Only the first word of a command is relative to the configuration's folder. The
-// hint names a later word that is a file in that folder, but not in the folder in which the command ran. "" if there is
-// no such word.
+// A hint for a command that failed. Only the first word of a command is searched for in the configuration's folder, so
+// a later word that names a file there is a likely mistake. The hint names such a word if it names no file in the
+// folder in which the command ran. "" if there is no such word.
 [[nodiscard]] std::string misplaced_word(const config::Command& command, const std::filesystem::path& config_dir,
                                          const std::filesystem::path& ran_in);
 

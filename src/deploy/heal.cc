@@ -155,8 +155,8 @@ class Healer {
     }
   }
 
-  // Undoes only what does harm as long as it lasts. Other nodes, namespaces, cgroups and containers are left to undo(),
-  // and so is the lock file.
+  // Undoes only the changes that do harm until they are undone. Other nodes, namespaces, cgroups and containers are
+  // left to undo(), and so is the lock file.
   void relieve(const Registration& dead) {
     at_work(dead);
     attached(dead);
@@ -367,8 +367,8 @@ Result<Healed> heal(const std::vector<std::string>& names, bool forget) {
                 "run it with sudo");
   Healer healer(forget);
   ROSE_TRY(const std::filesystem::path base, cgroup::base());
-  // List names before locks. A deployment that is created later then has no name in the list, and one that was created
-  // earlier has its lock.
+  // List the names before the locks, so that no name of a running deployment is reported as a leftover: a deployment
+  // that is created after this has no name in the list, and one that was created before has its lock.
   std::vector<std::string> netns = names_in(kNetnsFolder, false);
   std::vector<std::string> folders = names_in(base, true);
   std::set<std::string> known;  // ids with a lock file

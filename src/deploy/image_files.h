@@ -1,6 +1,6 @@
-// Programs inside images whose functions are needed. Each command of rose copies them once and reads the copies, which
-// are also mounted at the programs' paths in the containers of all runs. All runs then execute the same file, to which
-// probes are attached.
+// Copies programs out of images if rose needs their functions. Each command of rose copies a program once and reads the
+// copy. In the containers of all runs, the copy is mounted at the program's path, so all runs execute the same file, to
+// which probes are attached.
 #pragma once
 
 #include <filesystem>

@@ -13,8 +13,8 @@ namespace rose::deploy {
 
 inline constexpr const char* kLibcRecorderName = "rose-rr-libc.so";
 
-// Creates the file in `folder`. Returns ErrorKind::environment if this build does not contain it (builds with
-// sanitizers).
+// Creates the library in `folder`. Returns ErrorKind::environment if this build does not contain the library, as is the
+// case for builds with sanitizers.
 [[nodiscard]] Result<std::filesystem::path> place_libc_recorder(const std::filesystem::path& folder);
 // Returns ErrorKind::input if the dynamic loader cannot load the library into this program, because the program is
 // statically linked or has another architecture.

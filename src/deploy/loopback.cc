@@ -56,8 +56,8 @@ Result<OpenLoopback> OpenLoopback::open() {
   struct stat info{};
   if (::fstat(lock.get(), &info) == 0 && info.st_size == 0) {
     std::vector<std::pair<std::string, std::string>> wanted{{"route_localnet", "1"}, {"accept_local", "1"}};
-    // For rp_filter, the kernel uses the maximum of the two settings, so 2 takes effect although 1 is set. 2 ("any
-    // route back is sufficient") is less strict than 1.
+    // For rp_filter, the kernel uses the maximum of the settings of `all` and of the interface, so 2 takes effect
+    // although the other setting is 1. 2 ("any route back is sufficient") is less strict than 1.
     if (setting("all", "rp_filter") == "1" || setting("lo", "rp_filter") == "1") wanted.emplace_back("rp_filter", "2");
     std::string before;
     for (const auto& [name, value] : wanted) before += fmt::format("{} {}\n", name, setting("lo", name));

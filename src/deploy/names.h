@@ -25,8 +25,8 @@ namespace rose::deploy {
 [[nodiscard]] std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                           std::size_t node);
 
-// The hosts file of processes of this machine. `machine`: the content of the machine's own hosts file, from which the
-// entry of its host name is taken, and in host networks also the other names that the run's names do not hide.
+// The hosts file of processes of this machine. `machine`: the content of the machine's own hosts file. The entry of the
+// machine's host name is taken from it, and in host networks also every other name that is not a name of the run.
 [[nodiscard]] std::string process_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                         const std::string& machine, const std::string& hostname);
 

@@ -1,6 +1,6 @@
 // File systems for the faults of a run, in the places in which a node keeps files: its folder, and its container's
-// volumes. The engine still creates the volumes and copies into them what the image has there, because the file system
-// is mounted on the folder that the engine keeps for the volume, before a container uses it.
+// volumes. A volume's file system is mounted on the engine's folder for that volume before a container uses it.
+// Therefore the engine can still create the volume and copy into it what the image has there.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -248,7 +248,7 @@ Result<void> Cluster::mount_volumes() {
 }
 
 // Syncs the files that the engine and rose have copied into the node's volumes, so that a power loss does not lose
-// them, because in production they were there long before the failure.
+// them: in production, these files were on the disk long before the failure.
 Result<void> Cluster::sync_disks(std::size_t node) {
   for (const auto& place : places_) {
     if (place->node != node || !place->loses_power) continue;

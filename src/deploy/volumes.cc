@@ -174,7 +174,7 @@ Result<void> volume::mark(const OpenFolder& folder, const std::string& id) {
   if (::setxattr(own_path(folder.fd()).c_str(), kMark, id.data(), id.size(), 0) == 0) return {};
   const int error = errno;
   ROSE_TRY(const struct stat status, folder.status());
-  if (status.st_uid == ::geteuid()) return {};  // its owner has the same rights without the mark
+  if (status.st_uid == ::geteuid()) return {};  // the mark matters only for folders of other users
   return fail(
       ErrorKind::environment,
       fmt::format("cannot mark {} as rose's: {}", printable(folder.path().string()), std::strerror(error)),

@@ -21,7 +21,8 @@ using NameTable = std::map<std::string, std::vector<std::string>>;
 [[nodiscard]] NameTable name_table(const std::string& hosts);
 
 // The answer to one DNS query over UDP; "" if the packet is not a query. For a name that is not in the table, the
-// answer is a failure of the server (SERVFAIL) rather than "no such name": then resolvers ask their next server.
+// answer is a failure of the server (SERVFAIL) rather than "no such name", because resolvers then ask their next
+// server.
 [[nodiscard]] std::string dns_answer(std::string_view query, const NameTable& names);
 
 }  // namespace rose::deploy

@@ -54,8 +54,8 @@ std::string comm_of(pid_t pid) {
 // A process in the folder that does not descend from `root`; 0 if there is none.
 pid_t stranger_in(const std::filesystem::path& folder, pid_t root) {
   pid_t suspect = 0;
-  // A process that starts or ends between the two lists is in only one of them. A process that is found twice does not
-  // belong to the node.
+  // A process that starts or ends while the two lists are read may be in only one of them. Therefore a process counts
+  // as a stranger only if it is found in two successive attempts.
   for (int look = 0; look < 8; ++look) {
     const std::vector<pid_t> here = cgroup::processes(folder);
     const std::vector<pid_t> tree = kernel::with_descendants({root});

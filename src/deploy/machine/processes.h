@@ -25,7 +25,8 @@ struct Attached {
 // Pausing or ending a node affects its whole cgroup. Returns an error if that would include rose itself or, unless the
 // cgroup was named, a process that does not descend from the node's main process.
 [[nodiscard]] Result<void> check_alone(const Attached& attached);
-// Returns an error if rose itself is in the cgroup. check_alone() checks that, too, but rose may be moved there later.
+// Returns an error if rose itself is in the cgroup. check_alone() checks that, too, but the check must be repeated,
+// because rose may be moved to the cgroup later.
 [[nodiscard]] Result<void> check_without_rose(const std::filesystem::path& cgroup);
 [[nodiscard]] bool is_within(const std::filesystem::path& folder, const std::filesystem::path& outer);
 
