@@ -1,7 +1,7 @@
-// Configures the host's loopback interface so that packets delayed by bad links can be received there. Otherwise the
-// kernel would reject these packets, because it knows no route back to their source addresses and would therefore
-// consider the addresses forged. All runs on the machine share the settings: the first run changes them and the last
-// run restores them. If rose was killed, heal() restores them.
+// Configures the host's loopback interface so that packets delayed by bad links can be received there. A delayed packet
+// loses the route that the kernel had determined for it. The kernel then routes it like a packet from outside, and
+// would reject it, because a local source address is considered forged there. All runs on the machine share the
+// settings: the first run changes them and the last run restores them. If rose was killed, heal() restores them.
 #pragma once
 
 #include <memory>

@@ -434,7 +434,7 @@ bool iterates_files() {
 bool xdp_reads_packets() {
   if (masked("xdp")) return false;
   route_libbpf_log();
-  // A negative result means that libbpf cannot determine it.
+  // A negative result means that libbpf cannot determine whether the helper exists. In that case, assume that it does.
   return libbpf_probe_bpf_helper(BPF_PROG_TYPE_XDP, BPF_FUNC_xdp_load_bytes, nullptr) != 0;
 }
 

@@ -1,5 +1,5 @@
-// The kernel's types (BTF). Reading them takes about 20 ms and 6 MiB, and a command that loads programs needs them
-// several times.
+// The kernel's types (BTF). A command that loads programs needs them several times. Reading them takes about 20 ms and
+// 6 MiB, so a KeepKernelTypes keeps what was read.
 #pragma once
 
 #include <memory>

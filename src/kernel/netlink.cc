@@ -129,7 +129,7 @@ int Netlink::add_bridge(const std::string& name) {
   const std::size_t info = request.open(IFLA_LINKINFO);
   request.put(IFLA_INFO_KIND, std::string("bridge"));
   const std::size_t data = request.open(IFLA_INFO_DATA);
-  // Disables snooping, because the bridge would send its own multicast queries into the deployment.
+  // Disables snooping, because a bridge with snooping sends multicast queries of its own into the deployment.
   request.put(IFLA_BR_MCAST_SNOOPING, std::uint8_t{0});
   request.close(data);
   request.close(info);

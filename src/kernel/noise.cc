@@ -30,7 +30,7 @@ NoiseTable builtin_noise() {
         "recvfrom", "recvmsg", "recvmmsg", "sendto", "sendmsg", "sendmmsg"}) {
     if (const SyscallInfo* info = find_syscall(call)) table.again_when_nonblocking.set(index_of(info->number));
   }
-  // The flags RWF_NOWAIT and SPLICE_F_NONBLOCK cause these.
+  // These calls fail with EAGAIN if the flag RWF_NOWAIT or SPLICE_F_NONBLOCK is given.
   expect(table, {EAGAIN}, {"preadv2", "pwritev2", "splice", "tee", "vmsplice"});
   expect(table, {EINPROGRESS, EALREADY}, {"connect"});
   expect(table, {EAGAIN, EINTR, ETIMEDOUT}, {"futex", "futex_wait", "futex_waitv", "io_uring_enter"});

@@ -236,7 +236,7 @@ bool masked(std::string_view name) {
 bool is_old() {
   static const bool answer = [] {
     const Capability loop = probe("bpf_loop");
-    // Without privilege, the probe fails on every kernel, but then nothing can be loaded anyway.
+    // Without privilege, the probe fails on every kernel, so its result does not show whether the kernel is old.
     return !loop.ok && (masked("bpf_loop") || missing_capabilities(false).empty());
   }();
   return answer;

@@ -55,8 +55,8 @@ CallSignatures call_signatures(const kernel::NoiseTable& noise) {
     tables.changing[number / 64] |= std::uint64_t{1} << (number % 64);
     tables.classes[number] = ROSE_CHANGES;
   }
-  // Calls whose size is an argument. The size of vectored calls is in the program's memory, and reading it would cost
-  // too much.
+  // Calls whose size is an argument. Vectored calls are left out, because their size is in the program's memory and
+  // reading it would cost too much.
   for (const std::string_view call : {"read", "write", "pread64", "pwrite64"})
     if (const auto* info = kernel::find_syscall(call); info != nullptr)
       tables.classes[static_cast<std::size_t>(info->number)] = ROSE_SIZED;

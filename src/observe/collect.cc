@@ -154,7 +154,7 @@ std::vector<std::string> collect_command(const DumpSource& source, const Collect
   }
   const std::int64_t seconds = std::max<std::int64_t>(options.deadline_ns / 1'000'000'000, 1);
   argv = {options.ssh, "-T", "-o", "BatchMode=yes", "-o", fmt::format("ConnectTimeout={}", seconds), source.host};
-  // The remote shell receives a single line.
+  // ssh passes a single line to the remote shell, so the words must be quoted.
   std::string line;
   for (const std::string& word : dump) line += (line.empty() ? "" : " ") + shell_word(word);
   argv.push_back(std::move(line));

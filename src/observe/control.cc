@@ -45,8 +45,8 @@ constexpr std::size_t kMostClients = 16;
 constexpr std::int64_t kPatience = 10'000'000'000;      // for a client that neither sends its request nor reads
 constexpr std::int64_t kDumpPatience = 60'000'000'000;  // for a tracer that does not respond
 constexpr std::int64_t kLongestDump = 600'000'000'000;  // for a tracer that responds very slowly
-// Limits for one piece, which is a block (trace/block.h), and for a whole dump: 16 million events and 512 MiB of names
-// take less.
+// Limits for one piece, which is a block (trace/block.h), and for a whole dump. Even a dump of 16 million events and
+// 512 MiB of names is smaller.
 constexpr std::size_t kMostPiece = std::size_t{256} << 20;
 constexpr std::uint64_t kMostDump = std::uint64_t{2} << 30;
 
@@ -94,7 +94,7 @@ class NameLock {
       if (::fstat(file.get(), &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != ::geteuid())
         return refuse(fmt::format("'{}' belongs to another user", lock.path_.string()));
       const bool locked = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
-      // If the names differ, the previous holder has removed the file that was locked, so try again.
+      // If the name does not refer to the locked file, the previous holder has removed that file, so try again.
       if (locked && ::lstat(lock.path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino &&
           named.st_dev == opened.st_dev) {
         lock.file_ = std::move(file);

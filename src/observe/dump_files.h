@@ -50,8 +50,8 @@ class DumpFiles {
 
   // `writer` writes a dump to the given path atomically. If `room` is set, the writer calls it first.
   using Writer = std::function<Result<DumpTotals>(const std::filesystem::path&, const DumpRoom& room)>;
-  // Writes a dump. The newest dump is never sacrificed: the oldest dumps are removed until the disk has room for it. If
-  // there is still too little room, only its newest events are written, with a warning.
+  // Writes a dump. If the disk has no room for it, removes the oldest dumps. If there is still too little room, writes
+  // only the newest events, with a warning.
   Result<WrittenDump> write(const Cause& cause, std::int64_t wall_ns, const Writer& writer);
 
   // From now on, the targets' recordings are copied with each dump.

@@ -70,7 +70,7 @@ RateLimits counting_limits(double infrequent_below, double entry_seconds) {
 }
 
 // Limits all functions together to a share of a CPU. In production, also limits each function to `hot_rate` entries per
-// second over ten seconds: a function above that is not infrequent.
+// second over ten seconds: a function with a higher rate is not infrequent.
 RateLimits recording_limits(double hot_rate, double share, double entry_seconds) {
   RateLimits limits;
   limits.share = share;

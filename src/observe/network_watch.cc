@@ -105,7 +105,7 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
                            .most_pairs = pairs_});
   bpf_program__set_autoload(kernel_.ingress, any && interfaces_.empty());
   bpf_program__set_autoload(kernel_.tc, !interfaces_.empty());
-  // If the kernel could not load this one program, it would load no program of the object.
+  // Omit this program if the kernel cannot load it, because the kernel would then load no program of the object.
   by_xdp_ = !interfaces_.empty() && kernel::xdp_reads_packets();
   bpf_program__set_autoload(kernel_.xdp, by_xdp_);
   bpf_program__set_autoload(kernel_.closed, any);

@@ -92,8 +92,8 @@ void TcpSilences::take(const rose_tcp& tcp) {
   const bool waits = tcp.unanswered > 0 || tcp.state == kSynSent;
   if (!waits) connection.waiting_ns = 0;
   else if (connection.waiting_ns == 0)
-    // The unanswered data was sent after the previous sample and, if it was retransmitted, at least kLeastResend ago;
-    // otherwise it is the last data that was sent.
+    // Data that was retransmitted was sent after the previous sample and at least kLeastResend ago. If nothing was
+    // retransmitted, the unanswered data is the data that was sent last.
     connection.waiting_ns = tcp.state == kSynSent ? now_ns
                             : tcp.resent > 0 ? std::max({before_ns_, connection.received_ns, now_ns - kLeastResend})
                                              : std::clamp(sent_ns, std::min(connection.received_ns, now_ns), now_ns);
@@ -265,7 +265,8 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
                                                    static_cast<double>(options_.delay_ns));
         pair.usual_ns = std::max(pair.usual_ns, gap);
       } else if (gap > pair.usual_ns && !(reported && silence.outstanding)) {
-        // Adapt to repeated silences, which are the normal use of this pair, except to those with unanswered data.
+        // Adapt to repeated silences, because they are the normal use of this pair. Do not adapt to silences with
+        // unanswered data.
         pair.usual_ns += (gap - pair.usual_ns) / (reported ? 4 : 2);
       }
       pair.last_ns = pair.fresh_ns;

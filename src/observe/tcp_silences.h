@@ -26,20 +26,22 @@ class TcpSilences {
   explicit TcpSilences(const Options& options) : options_(options) {}
   TcpSilences() : TcpSilences(Options{}) {}
 
-  // In [begin_ns, end_ns], no packet from one host arrived at another on any of their connections to one service.
+  // From begin_ns to end_ns, no packet from the pair's source arrived at the pair's destination on any of their
+  // connections to the same service.
   struct Silence {
     rose_pair pair{};
     std::int64_t begin_ns = 0, end_ns = 0;
     // Data that was sent remained unanswered; false: the connections were idle.
     bool outstanding = false;
-    // The cause of the silence began at most `begin_within_ns` after begin_ns, when the first data was sent that
-    // remained unanswered (-1: unknown), and ended at most `end_within_ns` before end_ns.
+    // The cause of the silence began at most `begin_within_ns` after begin_ns, because the first data that remained
+    // unanswered was sent then. It ended at most `end_within_ns` before end_ns. -1: unknown.
     std::int64_t begin_within_ns = -1, end_within_ns = -1;
     std::int64_t usual_ns = 0;  // longest silence in the normal use of the pair
     std::uint64_t packets = 0;  // number of packets that arrived before
   };
 
-  // Processes a sample with every TCP connection at `now_ns`, and those in `closing`. Returns the silences that ended.
+  // Processes a sample: every TCP connection at `now_ns` that a file refers to, and in `closing` the others. Returns
+  // the silences that ended.
   [[nodiscard]] std::vector<Silence> sample(std::span<const rose_tcp> connections,
                                             std::span<const rose_closing> closing, std::int64_t now_ns);
   // Silences that had not ended at the last sample; end_ns is the time of that sample.

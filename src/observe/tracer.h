@@ -68,7 +68,7 @@ struct TracerOptions {
   bool count_syscalls = false;          // profile: count every call, at the cost of a map update per call
   double infrequent_below = 0;  // profile: if > 0, functions are counted instead of recorded, and hot ones are detached
   double hot_function_rate =
-      0;  // recording: entries per second from which a function is detached; 0: only the total is limited
+      0;  // recording: entries per second above which a function is detached; 0: only the total is limited
   double function_share = 0.01;  // recording: share of one CPU that all functions together may cost
   bool inlined = false;          // copies of functions that were inlined are watched, too
   // Maps files that are not executed themselves to equal files that the targets execute.

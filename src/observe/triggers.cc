@@ -169,7 +169,7 @@ class Watcher final : public Triggers {
               left_out == 0 ? "" : fmt::format("; {} more triggers without their own dump", left_out));
   }
 
-  // New dumps in the shared folder that triggers on other hosts caused, since the last call.
+  // The dumps that have appeared in the shared folder since the last call because of triggers on other hosts.
   std::vector<std::string> new_dumps() {
     std::vector<std::string> fresh;
     if (options_.together.empty()) return fresh;
