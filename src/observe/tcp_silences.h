@@ -40,8 +40,8 @@ class TcpSilences {
     std::uint64_t packets = 0;  // number of packets that arrived before
   };
 
-  // Processes a sample: every TCP connection at `now_ns` that a file refers to, and in `closing` the others. Returns
-  // the silences that ended.
+  // Processes a sample: every TCP connection at `now_ns` to which a file refers, and in `closing` those that this side
+  // has closed and whose end the peer has not answered. Returns the silences that ended.
   [[nodiscard]] std::vector<Silence> sample(std::span<const rose_tcp> connections,
                                             std::span<const rose_closing> closing, std::int64_t now_ns);
   // Silences that had not ended at the last sample; end_ns is the time of that sample.

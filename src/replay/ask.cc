@@ -134,8 +134,8 @@ void format_java_value(const observe::SeenValue& value, schedule::Value& one) {
   }
 }
 
-// For the function of a goroutine, the caller is not the runtime, but the function that started the goroutine. `with`:
-// a value of the same time, thread and query.
+// If the recorded caller is the runtime, because the function was started as a goroutine, replaces it by the function
+// that started the goroutine. `with`: a value of the same time, thread and query.
 void take_creator(std::string creator, const schedule::Value& with, std::vector<schedule::Value>& values) {
   for (auto value = values.rbegin(); value != values.rend() && value->ts_ns == with.ts_ns; ++value)
     if (value->tid == with.tid && value->question == with.question &&
@@ -272,7 +272,8 @@ std::vector<schedule::Value> recorded_values(const ValueQueries& asked, const ob
                                              const std::vector<std::string>& nodes, std::int64_t wall_offset_ns) {
   std::vector<schedule::Value> out;
   out.reserve(seen.values.size());
-  // Naming a piece of code reads debug information, which takes about a millisecond, and few callers are different.
+  // Naming a piece of code reads debug information, which takes about a millisecond. There are few different callers,
+  // so each is named once.
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>, symbols::FormattedValue> named;
   const auto formatted = [&](const symbols::Form& form, const observe::SeenValue& value) -> symbols::FormattedValue {
     if (!form.code) return symbols::format_value(form, value.bits, value.text);

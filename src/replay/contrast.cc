@@ -19,7 +19,7 @@ int* count_of(schedule::Fault& fault) {
                                                                                                      : &last.count;
 }
 
-// other runs are traced for at most this long while the oracle answers
+// The most time for which a run is traced after the question to the oracle.
 constexpr std::int64_t kLongestAnswer = 10 * kSecond;
 
 struct Turn {
@@ -295,9 +295,9 @@ Result<Contrast> contrast(const config::Config& config, const schedule::Schedule
       }
       if (now[i].what == ContrastRun::schedule && verdict == schedule::Verdict::reproduced) {
         turns.reproduced(made[i]->result.faults);
-        // From now on, trace for as long after the question to the oracle as this answer took. Otherwise events that
-        // happen only while the oracle looks for the symptom would seem to occur only here: in other runs the oracle
-        // finds nothing and ends sooner.
+        // From now on, trace each run after the question to the oracle for as long as the answer took in this run. In
+        // runs without the bug, the oracle finds nothing and ends sooner. Without the longer trace, events that happen
+        // while the oracle looks for the symptom would therefore seem to occur only in runs with the bug.
         if (std::optional<std::int64_t>& traced = run_options.traced_answer_ns; traced)
           traced = std::clamp(made[i]->answer_ns, *traced, kLongestAnswer);
       }

@@ -30,9 +30,10 @@ struct Beside {
   std::optional<Part> part = {};
 };
 // Makes the variants: for a fault with a call or condition count, the fault at the next and at the previous occurrence;
-// for a crash or pause with conditions, the fault at half its time without conditions; for several faults, each of them
-// removed, twice; for a lasting fault, half its length. If none of this applies: for a crash at a given time, the crash
-// at half that time. `fired`: outcomes of a run. Returns at most `most` variants, and includes all kinds.
+// for a crash or pause with conditions, the fault at half its time without conditions; for several faults, the schedule
+// without each one of them, twice; for a lasting fault, half its length. If none of this applies: for a crash at a
+// given time, the crash at half that time. `fired`: outcomes of a run. Returns at most `most` variants, and includes
+// all kinds.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule,
                                          const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
 // Call this after a run of the shorter or earlier variant `tried`. Returns the variant halfway between the largest

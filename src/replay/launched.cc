@@ -140,8 +140,8 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   }
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
-  // The agent reaches only JVMs that rose recognises, and a class name without a package does not show that a node runs
-  // Java.
+  // The agent reaches only JVMs that rose recognises. A class name without a package does not show that a node runs
+  // Java. In that case, name the JVM as the node's program.
   if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) &&
       stays(java, run_dir))
     node.binaries = {java};

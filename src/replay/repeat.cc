@@ -13,8 +13,8 @@
 namespace rose::replay {
 namespace {
 
-// Runs that are made ahead may take longer than the others by a quarter of their time. The workload determines how long
-// runs of a deployment take, so a run that takes longer probably hangs because of its fault.
+// A run that is made ahead may take a quarter longer than the other runs. The workload determines how long runs of a
+// deployment take, so a run that takes longer probably hangs because of its fault.
 constexpr std::int64_t kGraceDivisor = 4;
 
 }  // namespace

@@ -86,7 +86,8 @@ class Observers final : public deploy::NodeObserver {
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
     if (!end.planned) {
       ends_.push_back({node, end, monotonic_ns(), {}});
-      // Keep the words of the first end that needs an explanation: a node that is restarted adds others to its logs.
+      // Keep the words of the first end that needs an explanation: a node that is restarted adds other lines to its
+      // logs.
       if (!may_be_intended(end) && explained_.insert(node).second)
         ends_.back().words = deploy::last_words(run_dir_ / config_.nodes[node].name);
     }
@@ -346,8 +347,8 @@ class OneRun {
     return work();
   }
 
-  // Finds the copies of programs in this run's folder that nodes will execute. The setup makes these copies before the
-  // tracer starts, because a probe belongs to a file.
+  // Finds the copies of programs in this run's folder that nodes will execute. Probes are attached to files, so the
+  // setup must make these copies before the tracer starts.
   Result<void> find_made_programs(observe::TracerOptions& tracer) {
     for (const config::Node& node : config_.nodes) {
       for (const auto& [known, inside] : node.made_by_runs) {
@@ -367,7 +368,7 @@ class OneRun {
     return {};
   }
 
-  // Prepares the nodes whose functions of Node.js are watched.
+  // Prepares the nodes whose JavaScript functions (Node.js) are watched.
   Result<void> watch_javascript() {
     for (const config::Node& node : config_.nodes) {
       if (!node.javascript) continue;
@@ -749,7 +750,7 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
     }
     if (profile != nullptr && !profile->functions.empty() && !target.binaries.empty()) {
       // The profile contains the rates of these functions, so watch the infrequent ones by name and drop the patterns.
-      // Their files come from this configuration, in which some functions may be missing.
+      // Search them in the files of this configuration. Some functions may be missing there, which is no error.
       std::set<std::string> rare;
       for (const auto& [function, binary] : profile::rare_functions(*profile, info.name)) rare.insert(function);
       for (const std::string& function : rare) target.profiled.push_back({function, {}});

@@ -192,7 +192,7 @@ Result<Usual> usual_of(const config::Config& config, const std::string& profile)
     file = config.directory / "profile.json";
     if (!std::filesystem::exists(file, unreadable)) file += ".zst";
     if (!std::filesystem::exists(file, unreadable)) return Usual();
-    // Nobody has named it, so it may be anything. Reading a pipe would wait for ever.
+    // The user has not named this file, so it may be anything. Reading a pipe would wait for ever.
     if (!std::filesystem::is_directory(file, unreadable) && !std::filesystem::is_regular_file(file, unreadable))
       return fail(ErrorKind::input, fmt::format("{} is not a regular file", file.string()),
                   "name a profile with --profile");

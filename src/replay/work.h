@@ -71,8 +71,8 @@ struct Usual {
 [[nodiscard]] std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
                                    const schedule::Schedule& schedule, const schedule::RunResult& result);
 
-// The reason why a run with planned faults in which the oracle found nothing does not count, because of its nodes; ""
-// if it counts. There are two reasons, unless the same happens in runs without faults:
+// The reason why the ends of its nodes make a run with planned faults not count; "" if it counts. Only for a run in
+// which the oracle found nothing. There are two reasons, unless the same happens in runs without faults:
 // - A node that failed by itself before any fault fired, and was down at the end, was not tested: its program cannot be
 //   started, or lacks a file. An end with status 0, or by a signal that workloads send (SIGKILL, SIGTERM, SIGINT),
 //   may be intended.
@@ -84,7 +84,7 @@ struct Usual {
 // Looks at the disk again and again, because the disk may have room again later, although output that could not be
 // written before is lost. A look takes about a microsecond. Assumption: less than 256 MiB are written in 10 ms (25
 // GiB/s). Goal: a disk that is full for a millisecond is seen, and the looks cost no noticeable time. So it looks every
-// 10 ms while there is more room than that, and otherwise every millisecond.
+// 10 ms while there is more room than 256 MiB, and otherwise every millisecond.
 class DiskWatch {
  public:
   explicit DiskWatch(std::filesystem::path run_dir);
@@ -110,8 +110,9 @@ class DiskWatch {
 // DiskWatch::seen() does.
 //
 // Only calls that write or create something on the file system of `run_dir` count. Other calls fail with ENOSPC for
-// other reasons (inotify_add_watch; fallocate for a size that was never there). Nodes to which a fault of `schedule`
-// gives such an error or a full disk do not count. Neither do containers, whose paths are not those here.
+// other reasons (inotify_add_watch; fallocate for a size that the disk never had). Nodes to which a fault of `schedule`
+// gives such an error or a full disk do not count. Neither do containers, whose paths differ from those of this
+// machine.
 [[nodiscard]] std::string call_on_full_disk(const trace::Trace& trace, const config::Config& config,
                                             const schedule::Schedule& schedule, const std::filesystem::path& run_dir);
 
