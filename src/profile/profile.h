@@ -97,8 +97,8 @@ struct Silence {
 struct WorkloadUse {
   int runs = 0;
   int failed = 0;  // runs in which the workload ended by itself with a status other than 0
-  // Bytes that the workload exchanged with the nodes, in the run in which they were fewest. No value: unknown, for
-  // example in host networks.
+  // Bytes that the workload exchanged with the nodes, in the run with the fewest. No value: unknown, for example in
+  // host networks.
   std::optional<std::uint64_t> sent, received;
   std::int64_t longest_ms = 0;  // its longest duration; 0: unknown
   std::int64_t idle_ms = 0;     // the longest time at the end of a workload in which it exchanged nothing
@@ -108,7 +108,7 @@ struct WorkloadUse {
   [[nodiscard]] bool exchanges() const { return sent && received && (*sent > 0 || *received > 0); }
 };
 
-// Failures that followed the planned end of a node that started again, until the end of the same run.
+// Failures that followed the planned end of a node in the same run, if the node started again.
 struct Restarts {
   std::map<std::string, int> nodes;  // number of restarts, by node
   std::vector<CallKind> failures;    // over all restarts

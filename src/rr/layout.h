@@ -32,13 +32,14 @@ struct FileHead {
   char host[64];
   char program[256];  // target of /proc/self/exe
   char pad2[2048 - 48 - 384];
-  // The position of the next record. A writer adds the size of its record, and the previous value is the position of
-  // its record, which determines the order.
+  // The position of the next record. A writer adds the size of its record. The previous value is then the position of
+  // this record. The positions determine the order of the records.
   alignas(64) std::atomic<std::uint64_t> reserved;
   alignas(64) std::atomic<std::uint64_t> lost;  // records that could not be written
-  // For each 64th of the ring, the number of bytes of completed records, over all rounds. A segment is reused only when
-  // all its records of the previous round are complete. In a finished recording, a gap usually means a call that never
-  // returned. If this number shows that the gap was a complete record once, the recording is damaged.
+  // For each segment, that is, each 64th of the ring: the number of bytes of completed records, over all rounds. A
+  // segment is reused only when all its records of the previous round are complete. In a finished recording, a gap
+  // usually means a call that never returned. If this number shows that the gap was a complete record once, the
+  // recording is damaged.
   alignas(64) std::atomic<std::uint64_t> finished[kSegments];
   char pad3[kHeadBytes - 2048 - 128 - 8 * kSegments];
 };

@@ -204,8 +204,8 @@ void before_death(int signal) {
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
-  // End the process by this signal, with the default action. If the handler only returned, SIGSEGV and the like, and
-  // the signal of abort(), would occur again, but a signal that was sent would not.
+  // End the process by this signal, with the default action. If the handler only returned, signals such as SIGSEGV, and
+  // the signal of abort(), would occur again, but a signal that another process has sent would not.
   ::raise(signal);
 }
 

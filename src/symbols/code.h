@@ -56,8 +56,8 @@ class CodeFile {
   // The exits of the function that begins at this address in the file. Fails with ErrorKind::input if no function
   // begins there, or if its code cannot be read.
   [[nodiscard]] Result<Exits> exits(std::uint64_t address) const;
-  // True if the function's code contains a backward jump over the address: from there or a later address, to there or
-  // an earlier address.
+  // True if the function's code contains a backward jump over the address: from this or a later address to this or an
+  // earlier address.
   [[nodiscard]] bool loops_back(std::uint64_t function, std::uint64_t address) const;
 
  private:

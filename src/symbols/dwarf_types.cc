@@ -340,10 +340,10 @@ std::optional<std::size_t> go_words_of(Dwarf_Die type, int depth) {
   return words;
 }
 
-// How to tell the variants of an enum of Rust, whose names are those of the variants.
+// How to distinguish the variants of a Rust enum by a number. `reading` contains the names of the variants.
 struct Variants {
   Reading reading;
-  std::uint64_t offset = 0, size = 0;  // of the number that tells them
+  std::uint64_t offset = 0, size = 0;  // of that number in the enum
 };
 
 std::optional<Variants> variants_of(Dwarf_Die* type) {
@@ -485,7 +485,7 @@ std::optional<Reading> returned_variant(Dwarf_Die* function) {
   out.form.type = type_name(function);
   Stand stand = returned_stand(&*type, true);
   // Rust returns at most 16 bytes in two registers: two scalars, or bytes in the order of memory. At the offsets 0 and
-  // 8, both are the same.
+  // 8, these two forms do not differ.
   if (const std::uint64_t size = size_of(&*type); size > 0 && size <= 16) {
     stand = Stand{.how = Stand::How::pieces, .chain = {}, .pieces = {}, .refused = {}};
     stand.pieces.push_back({Stand::in_register(kFirstResult), std::min<std::uint64_t>(size, 8)});

@@ -19,9 +19,9 @@ namespace rose::symbols {
 // The function of the runtime that reads gopc, which is printed in stack traces ("created by").
 inline constexpr const char* kGoCreatorReader = "runtime.printcreatedby";
 // The offset of `gopc` in the runtime's g. gopc is the return address of the `go` statement that started the goroutine.
-// Its offset differs between versions, and debug information is often missing. Therefore it is taken from `code`, which
-// is the code of kGoCreatorReader and gets g as its argument: it is the offset of the first word that this code loads
-// from far inside g. Nothing for Go before 1.17, where arguments are on the stack and no register contains g.
+// Its offset differs between versions, and debug information is often missing. Therefore the offset is taken from
+// `code`, the code of kGoCreatorReader, which gets g as its argument: gopc is the first word that this code loads from
+// g at a large offset. Nothing for Go before 1.17, where arguments are on the stack and no register contains g.
 [[nodiscard]] std::optional<std::uint64_t> go_creator_offset(std::span<const std::uint8_t> code,
                                                              const Machine& machine);
 

@@ -15,7 +15,7 @@ struct Query {
     argument,  // f(arg1), f(name): on entry to the function
     result,    // f:return
     calls,     // f:calls: the calls that the function makes
-    callers,   // f:callers: the callers of the function, and where the calls are; f:return:callers: to which it returns
+    callers,   // f:callers: the callers, and the places of the calls; f:return:callers: those to which f returns
     variable,  // file.c:123:name: the value before the line is executed
   };
   // Members may be written as `.member` or `->member`. Both forms follow pointers.

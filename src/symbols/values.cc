@@ -115,8 +115,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (found == nullptr) return {};
     std::vector<DebugInfo::InlinedPlace> places =
         debug_ ? debug_->inlined_at(address) : std::vector<DebugInfo::InlinedPlace>(1);
-    // Code of a library that is compiled in calls functions that the application has passed to it, so name the user of
-    // the library instead.
+    // A library that is compiled into the program may call functions that the application has passed to it. Therefore
+    // name the user of the library instead.
     std::erase_if(places, [&](const auto& one) { return !one.name.empty() && is_compiled_in(one.name); });
     if (places.size() == 1 && is_compiled_in(found->name, found->linkage_name))
       if (const Function* user = users().only_user(found->address, true)) return std::string(kHandedOver) + user->name;
@@ -203,7 +203,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     answer.sites.push_back(site);
     if (const auto offset = creator_offset()) {
       site.fetch.at = {machine().goroutine, {*offset}};
-      // This word is the address itself. On arm64, the chain then needs one more step.
+      // g contains the address of the code in memory. On arm64, a chain for code yields the address itself, so it needs
+      // one more step to read this word.
       if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);
       site.form.kind = Form::Kind::creator;
       answer.sites.push_back(site);
@@ -449,8 +450,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     else answer.remarks.push_back(words);
   }
 
-  // The type of the last result of a Go function, an `error`, or nil. Go assigns registers to the results in order, and
-  // puts a result that does not fit in those that are left on the stack (Go's internal ABI specification).
+  // The type of the last result of a Go function, an `error`, or nil. Go assigns registers to the results in order. If
+  // a result does not fit into the remaining registers, Go puts it on the stack (Go's internal ABI specification).
   [[nodiscard]] Reading go_error(std::vector<Parameter>& results) const {
     const std::span<const std::uint8_t> registers = machine().go_arguments;
     std::size_t used = 0;

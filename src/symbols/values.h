@@ -51,7 +51,7 @@ struct Fetch {
     word,     // the result of the chain
     memory,   // the `size` bytes at the address that the chain yields
     text,     // the NUL-terminated text at that address
-    counted,  // the text at that address, whose length `length` yields
+    counted,  // the text at that address; the chain `length` yields its length
     // An address of code. It is stored relative to the instruction that reads it, so that it does not depend on where
     // the file is loaded.
     code,

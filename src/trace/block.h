@@ -6,7 +6,7 @@
 //
 //   number of strings; for each string: number of bytes that it shares with the previous string, number of further
 //   bytes, these bytes
-//   the first event's time, then the column of differences to the previous event, which is always in full
+//   the first event's time, then a column of the difference of each time to the previous one, never with width u8 0
 //   a column for each other field of Event, in the order of block.cc: u8 width (1, 2, 4, 8), then that many bytes for
 //   each event, little-endian; or u8 0 and one u64 that is the value in all events. Signed numbers are zigzag-encoded.
 #pragma once

@@ -43,8 +43,8 @@ struct ClockBound {
   std::int64_t lo_ns = -kNone, hi_ns = kNone;
 };
 
-// The offset as a linear function of time. kMostDrift: the drift between quartz clocks that are corrected is below
-// this.
+// The offset as a linear function of time. kMostDrift: quartz clocks that are corrected (for example by NTP) drift
+// apart more slowly than this.
 inline constexpr double kMostDrift = 100e-6;
 class ClockFit {
  public:
@@ -81,7 +81,7 @@ struct HostClock {
   std::int64_t begin_ns = 0, end_ns = 0;
   double ahead_begin = 0, ahead_end = 0;
   double error_ns = 0;         // the largest possible error
-  std::size_t handshakes = 0;  // the smallest number of handshakes of a step on the path to the first host
+  std::size_t handshakes = 0;  // on the path to the first host: number of handshakes of the step that has the fewest
   std::size_t steps = 0;       // number of steps on that path
 
   // Converts a time by this host's clock to the first host's clock.

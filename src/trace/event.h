@@ -113,8 +113,8 @@ struct Event {
   std::uint8_t reserved[2] = {};
   std::uint32_t open_flags = 0;  // SYS of the open family: the flags of open
   std::uint32_t requested = 0;   // SCF without an error: number of bytes that were requested
-  // ND: the cause of the silence began at most this long after the silence began, because then the first data was sent
-  // that remained unanswered. The cause ended at most this long before the silence ended.
+  // ND: the cause of the silence began at most this long after the silence began, because the first data that remained
+  // unanswered was sent then. The cause ended at most this long before the silence ended.
   std::int32_t begin_within_ms = -1;
   std::int32_t end_within_ms = -1;
   std::int32_t usual_ms = -1;  // ND: the longest silence in the normal use of the connection
