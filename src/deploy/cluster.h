@@ -46,7 +46,7 @@ struct ContainerState {
   std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
   std::map<std::string, std::string> observers;  // variables that the observer adds
-  std::vector<GivenFolder> folders;              // folders that are given to its user before its first start
+  std::vector<GivenFolder> folders;              // folders that get its user as their owner before its first start
   std::vector<std::string> making;               // the engine's command that creates the container
   bool made = false;                             // the container was created, or is being created
   std::optional<config::Health> health;          // its health check, with the test and all times filled in
@@ -102,8 +102,10 @@ struct FaultPlace {
   std::vector<Disk*> disks;
 };
 
-// Removes the places whose faults do not concern `what`, a volume or folder that `nodes` nodes mount. Returns true if
-// `what` may lose power, or an error if the faults of the remaining places cannot share a file system.
+// `what` is a volume or folder that `nodes` nodes mount. Removes the places whose faults do not affect it: a power loss
+// of a whole node does not affect what several nodes mount. Returns true if `what` may lose power. Fails if the
+// schedule names `what` for a power loss although several nodes mount it, or if the faults of the remaining places
+// cannot share a file system.
 [[nodiscard]] Result<bool> settle_uses(std::vector<FaultPlace*>& places, std::size_t nodes, const std::string& what);
 
 // True if a node's command or environment has the placeholder.
@@ -200,7 +202,7 @@ class Cluster final : public Deployment {
   [[nodiscard]] std::filesystem::path engine_commands() const { return run_dir_ / kEnterFolders / ".commands"; }
   Result<void> place_engine_command();
   Result<void> create_containers(const std::vector<std::size_t>& later);
-  // In joined.cc: containers that join namespaces of other containers, called their owners.
+  // In joined.cc: containers that join namespaces of other containers. The other containers are called the owners.
   [[nodiscard]] std::vector<std::size_t> owners(std::size_t node) const;
   [[nodiscard]] bool is_joined(std::size_t node) const;
   // Divides the nodes into rounds; each node is in a later round than its owners.

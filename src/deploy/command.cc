@@ -94,7 +94,7 @@ class Beside : public RunningCommand {
   }
 
   CommandResult end(bool timed_out, bool cancelled) {
-    patience_.reset();  // from here on a further Ctrl-C ends rose instead of a wait
+    patience_.reset();  // from here on, a further Ctrl-C ends rose, not only a wait
     result_.seconds = static_cast<double>(monotonic_ns() - started_ns_) / 1e9;
     if (timed_out || cancelled || result_.too_much)
       if (auto killed = cgroup::kill(folder_); !killed) log::warning(killed.error().message);

@@ -42,7 +42,7 @@ class EngineChild {
 // The time limit is long, because engines without layered file systems copy the whole image.
 inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;
 
-// A folder that is mounted in the container and given to the container's user.
+// A folder that is mounted in the container and gets the container's user as its owner.
 struct GivenFolder {
   std::filesystem::path above;   // a folder that only root may rename
   std::filesystem::path inside;  // the folder, relative to `above`; "": `above` itself

@@ -567,7 +567,8 @@ void Cluster::remove_containers() {
 }
 
 // Engines take some time to start a container. All containers without dependencies are therefore prepared in parallel
-// up to their entry points, so that the nodes then start as simultaneously as processes do.
+// up to their entry points, so that the nodes then start almost at the same time, like nodes that are processes of this
+// machine.
 void Cluster::hold_containers() {
   std::vector<std::size_t> nodes;
   for (const NodeInfo& info : infos_)

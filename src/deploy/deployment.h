@@ -83,7 +83,8 @@ class NodeObserver {
   // attached node already runs.
   virtual void on_start(std::size_t, pid_t) {}
   virtual void on_end(std::size_t, const EndInfo&) {}
-  // Called with true: later ends of the node are planned (rose node, end of run), until called with false.
+  // From a call with true until a call with false, ends of the node are planned (by `rose node`, or because the run
+  // ends).
   virtual void on_planned(std::size_t, bool) {}
 };
 

@@ -20,7 +20,7 @@
 
 namespace rose::deploy {
 
-// Which of a file's unsynced sectors (512 bytes each) reach the disk nevertheless. With a share of 0: none.
+// Which of a file's unsynced sectors (512 bytes each) are on the disk after a power loss. With a share of 0: none.
 struct Torn {
   double share = 0;      // fraction of each file's unsynced sectors, from 0 to below 1
   bool in_order = true;  // true: the first sectors of the file; false: distributed over the file
@@ -39,9 +39,9 @@ class Disk {
   // Checks that this machine supports such disks. Returns ErrorKind::environment with what is missing.
   [[nodiscard]] static Result<void> check();
 
-  // Replaces the folder `at`, keeping owner and mode. Its files listed in `outside` stay where they are, because
-  // console output is not on the disk; all other files are hidden. `own`: a folder of the run that only root may enter.
-  // `id`: the deployment's id, by which volume::of() finds the disk. `paced`: the disk can be slow.
+  // Replaces the folder `at`, keeping owner and mode. Its files listed in `outside` (console output) are not on the
+  // disk and stay visible; all its other files are hidden. `own`: a folder of the run that only root may enter. `id`:
+  // the deployment's id, by which volume::of() finds the disk. `paced`: the disk can be slow.
   [[nodiscard]] static Result<Disk> make(OpenFolder at, const OpenFolder& own, const std::string& id,
                                          const std::vector<std::string>& outside, bool paced = false);
 

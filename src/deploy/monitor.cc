@@ -220,8 +220,8 @@ Result<void> Cluster::launch(std::size_t node) {
   return let_run(node, Launch::prepare(state.spec));
 }
 
-// Determines of which calls the filter notifies rose. If rose dies, nobody answers these notifications, so the lock
-// file notes that the node must then be ended.
+// Determines which calls the filter reports to rose. If rose dies, nobody answers these calls, so the lock file notes
+// that the node must then be ended.
 Result<void> Cluster::ask_calls(std::size_t node) {
   LaunchSpec& spec = states_[node]->spec;
   spec.notified_syscalls = observer_ != nullptr ? observer_->notified_syscalls(node) : std::vector<int>{};

@@ -313,7 +313,7 @@ PacedFile::~PacedFile() {
   if (pid_ > 0) {
     const Fd ended = kernel::open_pidfd(pid_);
     pollfd watched{ended.get(), POLLIN, 0};
-    // The wait takes longer only if another process has the file open. In that case the server ends by itself later.
+    // If another process has the file open, the server does not end in this time, but by itself later.
     if (ended && ::poll(&watched, 1, kLeaveMs) == 1) (void)::waitpid(pid_, nullptr, 0);
   }
   if (shared_ != nullptr) ::munmap(shared_, sizeof(Shared));

@@ -36,7 +36,7 @@ class Binaries {
     return held_[static_cast<std::size_t>(binary)].path;
   }
   // The file in which to look up the binary's functions. If each run copies a file, the original is used, so that what
-  // is known about the original serves for all copies.
+  // was read from the original can be used for all copies.
   [[nodiscard]] const std::filesystem::path& symbols(int binary) const {
     return copies_.contains(name(binary)) ? name(binary) : path(binary);
   }

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // number of dumps listed at the end; limited because a recorder runs permanently
 constexpr std::size_t kMostWritten = 1000;
-// blocks of the disk that stay free: for names, and because the last block of a file is not full
+// blocks of the disk that are left free, because names need room, too, and because the last block of a file is not full
 constexpr std::uint64_t kSpared = 4;
 constexpr std::uint64_t kLeastDump = 4096;  // bytes of events; a dump with fewer is not worth an attempt
 

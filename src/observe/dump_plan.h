@@ -43,7 +43,7 @@ class DumpPlan {
   // The reason of a planned dump that is not due yet. When the recorder ends, the last dump is written for this reason.
   [[nodiscard]] std::optional<Cause> pending() const;
 
-  // The number of triggers without their own dump, in total and since the last call.
+  // The number of triggers without their own dump, in total and, for take_left_out(), since its last call.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
   [[nodiscard]] std::uint64_t take_left_out();
 

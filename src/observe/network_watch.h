@@ -38,8 +38,8 @@ class NetworkWatch {
   NetworkWatch() = default;
   ~NetworkWatch();
 
-  // Call it before loading. Selects the programs, the sizes of their maps and their settings. `places` are the targets;
-  // `surrounding` are the cgroups of targets that are processes.
+  // Call it before loading. Selects the programs, the sizes of their maps and their settings. `places`: the cgroups
+  // that are targets; `surrounding`: the cgroups that contain targets which are processes.
   void prepare(const Kernel& kernel, const TracerOptions& options, const std::vector<Target>& targets,
                const TracedCgroups& places, const std::vector<NodeCgroup>& surrounding);
   // Call it after loading, because equal programs may have replaced those that were prepared.

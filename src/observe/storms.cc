@@ -95,7 +95,7 @@ void Storms::forget(const std::function<std::uint64_t()>& produced, std::uint64_
     forgetting_ = false;
   }
   if (forgetting_ || bytes_ <= most_bytes_) return;
-  // Events after this position are kept, because the loop below may already have reset their keys.
+  // Keep events after this position: they may have been reported because the loop below had already reset their keys.
   forget_before_ = produced();
   for (std::size_t i = 0; i < count_; ++i) fetch(places_[i], true, true, 0, take);
   forget_at_ = produced();

@@ -34,7 +34,7 @@ namespace rose::replay {
 namespace {
 
 // If a pause or partition is about to end when the workload ends, wait for its end, so that the oracle sees the healed
-// system as it was in production. Do not wait longer than this.
+// system, as in production. Do not wait longer than this.
 constexpr std::int64_t kLongestRunOutNs = 10 * kSecond;
 // The limit for the output of one call of the oracle. No reader needs more, and an oracle that writes without end would
 // fill the disk.

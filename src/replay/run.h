@@ -63,8 +63,8 @@ struct RunOptions {
 
 struct Run {
   schedule::RunResult result;
-  profile::RunCounts counts;     // with tracer.count_syscalls
-  observe::SeenValues seen;      // with options.asked: numbers, and what was dropped; the values are in the result
+  profile::RunCounts counts;  // with tracer.count_syscalls
+  observe::SeenValues seen;   // with options.asked: visits and dropped values of each place; the values are in `result`
   std::vector<JavaAnswer> java;  // what JVMs reported on the queries
   bool completed = false;        // the oracle was run; if it was not, result.reason contains the reason
   deploy::CommandResult workload;

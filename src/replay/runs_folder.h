@@ -14,7 +14,7 @@ namespace rose::replay {
 
 // For each command, these earlier runs are kept: the newest folders (kKeptFolders), and all that the user requested to
 // keep, unless they are older than kKeptDays. Folders in use are always kept. Runs of another command are not removed,
-// because a user who reads what a diagnosis kept may replay its schedule meanwhile.
+// because a user may replay the schedule of a diagnosis and still need the runs that the diagnosis kept.
 inline constexpr std::size_t kKeptFolders = 5;
 inline constexpr int kKeptDays = 7;
 

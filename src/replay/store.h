@@ -23,10 +23,10 @@ inline constexpr std::size_t kKeptRuns = 3;
 // Thread-safe.
 class RunStore {
  public:
-  // With `report`, runs (runs/run-NNNN) and the record are stored in that folder. Otherwise runs are stored by random
-  // names in a new temporary folder (runs_folder.h), which is removed if nothing in it is kept. `command`: later runs
-  // of this command may remove the folder; "": later runs of any command may. Fails if anyone except root, this user
-  // and the owner of `config` may exchange folders on the way to the store.
+  // With `report`, runs (runs/run-NNNN) and the record are stored in that folder. Otherwise runs are stored under
+  // random names in a new temporary folder (runs_folder.h), which is removed if nothing in it is kept. `command`: later
+  // runs of this command may remove the folder; "": later runs of any command may. Fails if anyone except root, this
+  // user and the owner of `config` may exchange folders on the way to the store.
   [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all,
                                              std::string_view command = {}, const std::filesystem::path& config = {});
   RunStore(RunStore&& other) noexcept;

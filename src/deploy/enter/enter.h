@@ -39,7 +39,7 @@ struct rose_enter_page {
   int32_t listener;  /* descriptor number of the filter's listener in the container; -1: none */
   int32_t stage;     /* the step that failed */
   int32_t error;     /* errno of that step; 0: no failure */
-  uint32_t may_call; /* the filter allows futex and recvfrom, so it may wait in the kernel */
+  uint32_t may_call; /* the filter allows futex and recvfrom, so the entry point may wait in the kernel */
   uint32_t argc;
   uint32_t argv_at;
   uint32_t envc; /* variables to replace or add */
