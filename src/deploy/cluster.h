@@ -68,7 +68,7 @@ struct NodeState {
 
   // Guarded by the deployment's mutex.
   bool in_hooks = false;              // its post_start hooks have not ended
-  std::optional<Error> hook_failure;  // why a hook failed; ends the start of the run
+  std::optional<Error> hook_failure;  // why a hook failed; the start of the run then fails, too
   pid_t pid = 0;                      // 0: down
   Fd pidfd;                           // briefly invalid while it starts
   bool ending = false;                // its container's main process has ended, but the engine has not reported how

@@ -348,7 +348,7 @@ bool undo_named(const std::string& name, const std::filesystem::path& base, Heal
 Healed relieve_after(pid_t owner, const std::string& except) {
   Healer healer(false);
   std::vector<Registration> found = registrations_of(owner, except);
-  // Nodes that rose did not start may be paused until this is done, so they come first, for all runs.
+  // Nodes that rose did not start may stay paused until this is done, so handle those of all runs first.
   for (const Registration& registration : found)
     if (!registration.alive) healer.attached(registration);
   for (const Registration& registration : found)

@@ -30,7 +30,7 @@ struct LaunchSpec {
   std::vector<std::string> argv;
   std::map<std::string, std::string> env;
   std::string directory;
-  std::string inside;      // the folder below `directory` in which it starts; no part of it may be a symbolic link
+  std::string inside;  // the folder below `directory` in which it starts; no part of the path may be a symbolic link
   std::string stdout_log;  // appended to, created if missing
   std::string stderr_log;
   std::string cgroup;

@@ -325,7 +325,8 @@ Result<void> Cluster::attach(std::size_t node) {
   return {};
 }
 
-// The kernel distinguishes nodes by their cgroups, and pausing one must not pause another.
+// Fails if `folder` overlaps with the cgroup of another node: the programs in the kernel distinguish nodes by their
+// cgroups, and pausing one node must not pause another.
 Result<void> Cluster::check_apart(std::size_t node, const std::filesystem::path& folder) const {
   if (folder.empty()) return {};
   std::lock_guard lock(mutex_);

@@ -107,7 +107,7 @@ std::string container_hosts(const config::Config& config, const std::vector<Node
     if (nodes[i].index == node)
       for (const std::string& name : others[i].names) add(own.names, name);
   lines.push_back(std::move(own));
-  // The service's own entries come before the names of other nodes, so they override them.
+  // The service's own entries come first, so they override the names of other nodes.
   const std::string client = config::client_address(config.deployment);
   const std::string machine = config.deployment.network == config::Network::host ? "127.0.0.1" : client;
   for (const auto& [name, address] : container.hosts)

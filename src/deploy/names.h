@@ -21,7 +21,7 @@ namespace rose::deploy {
 [[nodiscard]] std::vector<HostLine> run_names(const config::Config& config, const std::vector<NodeInfo>& nodes);
 
 // The hosts file of the container `node`: its own line first, then `extra_hosts` of its service, the lines of the other
-// nodes, and the names by which engines call the machine, which is the client here.
+// nodes, and the names by which engines call the machine. In a run, these names denote the client.
 [[nodiscard]] std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                           std::size_t node);
 

@@ -78,7 +78,7 @@ struct Mounted {
 // removes the file system. After an error it may still be mounted.
 enum class Dissolved {
   put_back,
-  gone,       // unmounted by another process: the node's user can do that in a mount namespace without this mount
+  gone,  // unmounted: the node's user can cause this by removing the folder in a mount namespace without this mount
   exchanged,  // unmounted, but what was below it is no longer the marked folder
 };
 [[nodiscard]] Result<Dissolved> dissolve(const Mounted& mounted);

@@ -86,7 +86,7 @@ class LinkCloser {
 
 // Attaches a loaded, prepared uprobe program to locations in one file. Uprobes are bound to the inode: every process
 // that maps the file now or later is affected. Uses one uprobe_multi link, or one perf event per location if the kernel
-// has no such links; detaching thousands of those is slow.
+// has no such links; detaching thousands of perf events is slow.
 [[nodiscard]] Result<FunctionLink> attach_functions(const bpf_program* program, const std::filesystem::path& binary,
                                                     const std::vector<ProbePoint>& points);
 

@@ -242,7 +242,7 @@ std::uint64_t DumpFiles::room_for(std::uint64_t bytes, std::uint64_t limit) {
     const fs::path folder = folder_ ? out_ : out_.has_parent_path() ? out_.parent_path() : fs::path(".");
     if (::statvfs(folder.c_str(), &disk) != 0 || disk.f_blocks == 0)
       return limit;  // the file system does not report its size
-    // Space reserved for root is available to root.
+    // Root may use all free blocks, including those that the file system reserves for root.
     const std::uint64_t free = (::geteuid() == 0 ? disk.f_bfree : disk.f_bavail) * disk.f_frsize;
     const std::uint64_t spared = kSpared * disk.f_frsize;
     const std::uint64_t most = std::min(limit, free > spared ? free - spared : 0);

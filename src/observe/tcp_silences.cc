@@ -166,8 +166,8 @@ bool TcpSilences::is_reported(const Pair& pair, std::int64_t end_ns, Silence& ou
   out.end_ns = end_ns;
   out.usual_ns = pair.usual_ns;
   out.packets = pair.packets;
-  // If the silence began long before data was sent, the pair may have been idle until then. Only the part after that
-  // counts, and it must be at least half of the threshold.
+  // If the silence began long before data was sent, the pair may have been idle until then. Only the part after the
+  // data was sent counts, and it must be at least half of the threshold.
   out.outstanding = pair.unanswered_since_ns != 0 && 2 * (end_ns - pair.unanswered_since_ns) >= options_.delay_ns;
   out.begin_within_ns = out.outstanding ? std::max<std::int64_t>(0, pair.unanswered_since_ns - pair.last_ns) : -1;
   out.end_within_ns = -1;

@@ -132,8 +132,8 @@ class Reader {
 
 constexpr std::uint64_t kMostCount = UINT64_MAX;
 
-// A profile is nested four levels deep. The JSON library's writer is recursive, so a million brackets would overflow
-// the stack.
+// A profile is nested four levels deep. Deeper nesting than this is refused, because the JSON library's writer is
+// recursive and a million brackets would overflow the stack.
 constexpr int kMostDepth = 16;
 
 void read_calls(Reader& reader, const Json& root, const char* key, bool failure, std::vector<CallKind>& out) {

@@ -28,7 +28,7 @@ inline constexpr std::size_t kManyLookups = 20;
 inline constexpr std::size_t kManyFolders = 20;
 // If this many such names were not found in a folder, the folder is part of a search path. If a name was not found in
 // at least kFewFolders folders, and all of them are part of a search path, then it was searched for along that path,
-// too. It may have been found in one of the next folders.
+// too. Such a name may be missing in fewer folders because one of the next folders contains it.
 inline constexpr std::size_t kManyNames = 20;
 inline constexpr std::size_t kFewFolders = 4;
 

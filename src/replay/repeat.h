@@ -25,9 +25,9 @@ struct Repeated {
 [[nodiscard]] Result<void> check_jobs(const config::Config& config, int jobs);
 
 // Makes one run of each schedule, all in parallel, numbered from options.number. The results have the order of the
-// schedules. A run is stopped and leaves nothing if `decides` finds that it is no longer needed; its result has
-// `stopped` set. Nothing waits for the runs of the last `ahead` schedules, so these are stopped, too, unless they end
-// soon after the others.
+// schedules. If `decides` returns true for a run, the runs after it are no longer needed. They are stopped and leave
+// nothing, and their results have `stopped` set. Nothing waits for the runs of the last `ahead` schedules, so these are
+// stopped, too, unless they end soon after the others.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
                                                         const RunOptions& options,

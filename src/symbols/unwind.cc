@@ -39,7 +39,8 @@ struct FileState {
 };
 
 // Caches the names of code addresses, so that several stacks can use them. The runs of a deployment use the same few
-// libraries, and distributions compress debug symbols: reading the symbols of libc alone takes a tenth of a second.
+// libraries. Reading their symbols takes long, because distributions compress them: for libc alone, it takes a tenth of
+// a second.
 class KnownNames {
  public:
   [[nodiscard]] const std::vector<StackFrame>* find(const FileState& file, std::uint64_t address) const {

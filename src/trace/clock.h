@@ -3,8 +3,8 @@
 //
 // A SYN reaches the server before the client receives the answer, and the client's ACK reaches the server after that,
 // so in true time, syn <= synack <= ack. Therefore the client's clock is ahead of the server's by at least synack - ack
-// and at most synack - syn. The intervals of many handshakes are intersected. Clocks may drift. A few handshakes that
-// contradict the others do not matter.
+// and at most synack - syn. The intervals of many handshakes are intersected. The estimate takes drift into account,
+// and ignores a few handshakes that contradict the others.
 #pragma once
 
 #include <cstdint>

@@ -31,7 +31,7 @@ struct Located {
   // for a unit that is not running: the folder it will have; "" if it has no folder of its own
   std::filesystem::path cgroup;
   pid_t pid = 0;
-  CgroupOwner owner;  // for a container or pod: its owner with the full id
+  CgroupOwner owner;  // if it belongs to a container or pod: the container or pod, with the full id
 };
 
 // `what`: a full id, a unique prefix of one, "pod:UID" for a whole pod, or a name known to docker, podman, nerdctl or
