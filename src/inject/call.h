@@ -1,6 +1,6 @@
-// A call that a thread is about to make, from its seccomp notification, and what the call refers to: paths, peers, the
-// process. Reads the thread's memory and /proc on demand. Results are valid only if the notification is still alive
-// afterwards, which the supervisor checks.
+// A call that a thread is about to make, as its seccomp notification describes it, and what the call refers to: paths,
+// peers, the process. Reads the thread's memory and /proc on demand. Results are valid only if the notification is
+// still valid afterwards; the supervisor checks this.
 #pragma once
 
 #include <sys/types.h>

@@ -27,8 +27,8 @@ struct CallerRights {
 // that mount namespace may not show rose's threads.
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
-// While this object exists, the calling thread has the rights `rights`, as far as its own rights `own` include them,
-// and the capabilities `kept` in addition.
+// While this object exists, the calling thread has the rights `rights` and the capabilities `kept`, as far as its own
+// rights `own` include them.
 class AsCaller {
  public:
   AsCaller(const CallerRights& rights, const CallerRights& own, std::uint64_t kept = 0);

@@ -12,7 +12,7 @@
 
 namespace rose::inject {
 
-// True if `effect = "full"`, or `{ bytes = n }`, is possible for this system call.
+// True if this system call can be carried out: completely (`effect = "full"`), or in part (`{ bytes = n }`).
 [[nodiscard]] bool can_carry_out(int number);
 [[nodiscard]] bool can_carry_out_partly(int number);
 

@@ -1,6 +1,6 @@
 // The clocks of one node's processes. Readings are shifted, and waits for an absolute time end when the shifted clock
 // reaches that time. A hook in each process's vDSO (clock_hook.c) shifts readings; it is installed when a new program
-// makes its first calls. Everything else is done when calls that reach the node's seccomp listener are answered.
+// makes its first calls. Everything else is done while rose answers the calls that reach the node's seccomp listener.
 #pragma once
 
 #include <sys/types.h>

@@ -14,10 +14,10 @@ enum { ROSE_CLOCK_FUNCTIONS = 3 };
 #else
 enum { ROSE_CLOCK_FUNCTIONS = 2 };
 #endif
-/* The hook reports that a clock was read while it was wrong by calling clock_gettime(REALTIME) with this address plus
- * the number of the clock's group. Two more arguments say where the reader's stack begins: the address of the hook's
- * frame record (the caller's frame pointer, which the return address follows), and the value that the caller's stack
- * pointer has after the return. rose answers the call. If nobody does, the kernel refuses the address. */
+/* When a wrong clock is read, the hook reports it: it calls clock_gettime(REALTIME) with this address plus the number
+ * of the clock's group. Two more arguments say where the reader's stack begins: the address of the hook's frame record
+ * (the caller's frame pointer, which the return address follows), and the value that the caller's stack pointer has
+ * after the return. rose answers the call. If nobody does, the kernel refuses the address. */
 #define ROSE_CLOCK_READ 0xff524f5345000000UL
 #define ROSE_CLOCK_MAGIC 0x524f5345434c4b31ULL
 

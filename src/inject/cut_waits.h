@@ -38,8 +38,8 @@ struct CutWait {
 // looks for them several times.
 class CutWaits {
  public:
-  // When to look next for this chain, which fired at `fired`; the largest number means never again. Call in the
-  // injector's thread.
+  // The time at which to look next for threads that wait because of this chain, which fired at `fired`; the largest
+  // number means never again. Call in the injector's thread.
   [[nodiscard]] std::uint64_t due(std::size_t chain, std::uint64_t fired) const;
   void looked(std::size_t chain) { ++looks_[chain]; }
   // Call in the worker of the fault's node.

@@ -39,7 +39,7 @@ class FileTaker {
 
 // True for sockets, pipes, and files of file systems that can be trusted to answer (kernel::trusts_mounts_of). `of`:
 // the process in /proc that has the descriptor. `path`: the target of the descriptor's link there. `tid`: the thread
-// with the mounts. The file itself is not accessed, because that might block for ever.
+// whose mounts count. The file itself is not accessed, because that might block for ever.
 [[nodiscard]] bool file_answers(std::string_view of, int fd, std::string_view path, pid_t tid);
 
 }  // namespace rose::inject

@@ -21,7 +21,7 @@ struct Follow {
   std::atomic<std::uint64_t> ended_ns{0};  // 0: not ended
   std::atomic<bool> no_process{false};     // for a crash or pause: the node had no process
   std::atomic<bool> failed{false};         // a limit or power loss failed; `trouble` has the reason
-  // the power loss was attempted: it was carried out, or `failed` if that was impossible
+  // the power loss was attempted; `failed` is set if it could not be carried out
   std::atomic<bool> lost{false};
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};

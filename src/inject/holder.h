@@ -1,9 +1,9 @@
 // Holds single threads at a location in their program while all other threads continue.
 //
 // A BPF program sends the thread a SIGSTOP. That would stop the whole process, but a tracer intercepts the signal and
-// keeps only this thread stopped. The tracer is a separate child of rose: the kernel reports the end of a traced
-// process to the tracer first, whereas rose, as the parent of nodes, must be informed of their ends itself. The tracer
-// ends whenever rose ends; the kernel then lets all traced threads continue.
+// keeps only this thread stopped. The tracer is a child of rose and not rose itself, because the kernel reports the end
+// of a traced process to its tracer first, and rose, the parent of the nodes, must be informed of their ends. The
+// tracer ends whenever rose ends; the kernel then lets all traced threads continue.
 #pragma once
 
 #include <sys/types.h>

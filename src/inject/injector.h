@@ -1,5 +1,6 @@
-// Arms the conditions and faults of one schedule for one run, and always undoes them. State and order of conditions are
-// in BPF maps; the thread that meets a condition advances them. The seccomp supervisor uses the same state.
+// Arms the conditions and faults of one schedule for one run, and always undoes them. The state of the conditions and
+// their order are in BPF maps; the thread that meets a condition updates the state. The seccomp supervisor uses the
+// same state.
 #pragma once
 
 #include <functional>
@@ -48,8 +49,8 @@ struct InjectionRecord {
 
 class Injector : public deploy::NodeObserver {
  public:
-  // Checks the schedule and selects the backend for syscall faults. Attaches nothing. `stacks`: records in the outcomes
-  // where affected threads were.
+  // Checks the schedule and selects the backend for syscall faults. Attaches nothing. `stacks`: the outcomes also
+  // contain the stacks of affected threads.
   [[nodiscard]] static Result<std::unique_ptr<Injector>> create(const schedule::Schedule& schedule,
                                                                 const config::Config& config,
                                                                 bool allow_attached = false, bool stacks = false);

@@ -1,6 +1,6 @@
-// Lists the calls of an admitted command of which rose was notified and which wait for its answer, in memory shared
-// with the keeper of the command's filter. The keeper needs the list if rose is killed, because the kernel does not
-// report which notifications rose had received.
+// Lists the calls of an admitted command that rose was notified of and has not answered yet. The list is in memory
+// shared with the keeper of the command's filter. The keeper needs the list if rose is killed, because the kernel does
+// not report which notifications rose had received.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ struct HoldCounts {
 
 class PacketHold {
  public:
-  // Creates the interface in the calling thread's network namespace, as a silent port of the bridge with interface
-  // number `bridge` (0: none), and starts to serve it.
+  // Creates the interface in the calling thread's network namespace, as a port of the bridge with interface number
+  // `bridge` (0: none) that receives no flooded packets and learns no addresses, and starts to serve it.
   [[nodiscard]] static Result<std::unique_ptr<PacketHold>> create(std::vector<HoldRule> rules, int bridge);
   virtual ~PacketHold() = default;
 

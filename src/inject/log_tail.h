@@ -1,5 +1,5 @@
-// The lines that nodes print from a given time on. Files are sampled often instead of being watched: a sample stores
-// how long each file was at a time, so that a line printed right after that time is never missed.
+// The lines that nodes print from a given time on. Files are sampled often instead of being watched. A sample stores
+// the lengths of the files at its time, so that no line printed after that time is missed.
 #pragma once
 
 #include <cstdint>

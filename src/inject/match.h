@@ -68,7 +68,7 @@ class CallMatcher {
   std::vector<ArgumentMatch> arguments_;
 };
 
-// True if "ip:port" matches the glob; ":2888" matches any address.
+// True if "ip:port" matches the glob; ":2888" matches any address with this port.
 [[nodiscard]] bool address_matches(std::string_view pattern, std::string_view address);
 
 }  // namespace rose::inject

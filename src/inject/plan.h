@@ -34,7 +34,7 @@ struct PlannedCondition {
   std::string words;  // "2nd entry of RaftLogCreate on n1"
 };
 
-// The chain of a fault, or of the `until` of a fault, which `fault` then points to.
+// The chain of a fault or of its `until`. In both cases `fault` points to the fault.
 struct PlannedChain {
   rose_chain data{};
   const schedule::Fault* fault = nullptr;
@@ -80,7 +80,8 @@ struct Plan {
   std::vector<std::size_t> cut;            // nodes whose ports must be watched
   std::vector<deploy::ClockCalls> clocks;  // by node: which clocks may be changed
   std::vector<std::vector<int>> notified;  // by node: system calls in faults and conditions
-  // text for messages: a call in the schedule on a node that rose did not start, which requires the override backend
+  // text for messages: says which call in the schedule concerns a node that rose did not start, so that the override
+  // backend is required
   std::string unsupervised;
   BackendChoice backend;
   bool on_host = false;            // nodes share the host's network

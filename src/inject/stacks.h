@@ -62,8 +62,8 @@ class Stacks {
   void take_reader(std::size_t chain, pid_t pid, const NodeClocks::Reader& reader);
   // Takes stacks of a few threads of a process: first the thread that is `likely` related to the fault, then running
   // threads. Call it before a signal is sent, or when the threads have been stopped; JVMs do not respond after that.
-  // `killed`: the signal ends the process, so a running thread may be stopped first to read its stack, which takes at
-  // most 20 ms. (Only on a busy machine does the thread still run for a part of that time.)
+  // `killed`: the signal ends the process, so a running thread may be stopped first to read its stack. This takes at
+  // most 20 ms; the thread runs for a part of that time only if the machine is busy.
   struct Process {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: unknown
@@ -74,7 +74,8 @@ class Stacks {
   // Takes the stack of a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this
   // fault.
   bool take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t tid, const std::string& why);
-  // Keeps the root directory of a running process of the node open, for the time when no process is left.
+  // Keeps the root directory of a running process of the node open, so that the node's files can be read when no
+  // process is left.
   void note_root(std::size_t node, pid_t pid);
 
   // The frames of everything recorded so far, by chain. `living`: the nodes' current processes. `why`: describes why
@@ -87,7 +88,7 @@ class Stacks {
  private:
   [[nodiscard]] bool wanted(std::size_t chain);
   using Adjust =
-      std::function<void(pid_t tid, symbols::Snapshot& snapshot)>;  // its registers, before the stack is read
+      std::function<void(pid_t tid, symbols::Snapshot& snapshot)>;  // changes the registers before the stack is read
   void take(std::size_t chain, pid_t pid, pid_t tid, const std::string& why, bool stopped,
             std::optional<std::size_t> node = {}, const Adjust& adjust = {});
   void take_running(std::size_t chain, Process& process, pid_t tid, const std::string& why);

@@ -72,7 +72,8 @@ class State {
   // was the last match of the last condition.
   bool count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now,
              std::uint32_t node = ROSE_ANY_NODE);
-  // For a chain whose conditions are met but whose role no node had then: continues if a node has the role now.
+  // For a chain whose conditions were met when no node had its role: fires or arms the chain if a node has the role
+  // now.
   bool settle(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
   // Fires a chain and opens the chains that come `after` it. Returns false if it has already fired, another chain of
   // its group has fired, or no node has its role.

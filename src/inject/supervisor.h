@@ -51,7 +51,8 @@ class FaultActions {
   // Reports that the fault changed something for the caller: the call was answered or made in part, or it waits. May be
   // called by any thread.
   virtual void had_effect(std::size_t chain) = 0;
-  // Reports that a call was carried out completely, and that the fault requires the result that the call had anyway.
+  // Reports that a call was carried out completely and had the result that the fault requires, so the fault changed
+  // nothing.
   virtual void had_same_result(std::size_t chain) = 0;
   // Reports that the fault was due at a call that rose cannot make in the thread's place, so that the call continued
   // without the fault.
