@@ -27,7 +27,8 @@ bool set_effective(std::uint64_t bits) {
   return kernel::set_capabilities(sets);
 }
 
-// The C library's functions change all threads of a process; the raw system calls change one.
+// Uses the raw system call, because it changes only this thread. The C library's function changes all threads of the
+// process.
 bool set_groups(const std::vector<gid_t>& groups) {
   return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
 }

@@ -190,7 +190,7 @@ class CarriedCall {
     gives_up_ = (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) != 0;
     std::int64_t result = -EPERM;
     // The receiver on a Unix socket is informed which process and user sent the data. Without credentials in the
-    // message, that is rose; naming another process requires these capabilities.
+    // message, the receiver would see rose as the sender. To name another process, rose needs these capabilities.
     if (sends_to_unix()) sender_ = ucred{call_.tgid(), rights->uid, rights->gid};
     const std::uint64_t kept = sender_ ? bit(CAP_SYS_ADMIN) | bit(CAP_SETUID) | bit(CAP_SETGID) : 0;
     const auto act = [&] {

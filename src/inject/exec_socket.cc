@@ -340,8 +340,8 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   }
   meeting->listener = static_cast<std::int32_t>(listener);
   __atomic_store_n(&meeting->state, kHave, __ATOMIC_RELEASE);
-  // Wait for the keeper, because without it calls would hang once rose has ended. The limit is some minutes, counted in
-  // instructions so that time in the freezer does not count.
+  // Wait for the keeper, because without it calls would hang once rose has ended. The limit is some minutes. It is a
+  // number of iterations, so that time in the freezer does not count.
   for (std::uint64_t spins = std::uint64_t{1} << 33; __atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) != kGo;) {
     relax();
     if (--spins == 0) __builtin_trap();

@@ -132,8 +132,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   void connect(const python::Session& python) override { stacks_->connect(python); }
 
   void workload_began(std::int64_t zero_ns) override {
-    // Search again. A socket may have been created before its process moved to the node and bound afterwards; it can be
-    // found now.
+    // Search again, because a socket that was created before its process moved to the node, and bound afterwards, can
+    // be found only now.
     for (std::size_t i = 0; i < plan_->nodes.size(); ++i) {
       look_at_sockets(i);
       if (plan_->stacks == 0) continue;

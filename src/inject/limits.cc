@@ -341,7 +341,7 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   return done;
 }
 
-// Several faults may limit the same resource. The newest of them is named, because it has the lowest limit, or is at
+// Several faults may limit the same resource. The newest of them is named. Either it has the lowest limit, or it is at
 // least the latest change.
 void Limits::note_limiting(const Node& node, FaultKind kind) {
   const auto newest = std::find_if(node.on.rbegin(), node.on.rend(),
@@ -468,8 +468,8 @@ std::string Limits::no_effect(std::size_t f) const {
   const std::lock_guard own(limit.mutex);
   if (!limit.node || (limit.on ? met(f) - limit.met_before : limit.met) > 0) return {};
   // The kernel may have acted on the limit although its counter of attempts did not change. With cgroup v1 the limit is
-  // lowered along with the usage, and the page beyond the limit may belong to the last attempt that was counted for the
-  // killed process.
+  // lowered along with the usage. The page that exceeds it may then be one for which the last attempt of the killed
+  // process was already counted.
   if (fault.kind == FaultKind::memory) {
     if (felt(fault, limit) > 0) return {};
   }

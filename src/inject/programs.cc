@@ -315,7 +315,7 @@ class LoadedPrograms final : public Programs {
     rose_pending pending{};
     pending.syscall = static_cast<__u32>(syscall);
     pending.count = narrow(conditions.size());
-    // Write from the last element to the first one, which stores the number of elements.
+    // Write the first element last, because it stores the number of elements.
     for (std::size_t element = (conditions.size() - 1) / ROSE_MAX_PENDING + 1; element-- > 0;) {
       const auto first = element * ROSE_MAX_PENDING;
       const auto count = std::min<std::size_t>(conditions.size() - first, ROSE_MAX_PENDING);
@@ -476,8 +476,8 @@ class LoadedPrograms final : public Programs {
   // Returns the number of a device in the kernel's internal form, which differs from that of stat().
   static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
 
-  // Only the first tracepoint must exist. Rings and mapped memory are less common ways to fill a disk, and the stack at
-  // which memory ran out is optional.
+  // Only the first tracepoint must exist. The others detect what is less common or optional: writes to full disks
+  // through rings and mapped memory, and the stack at which memory ran out.
   Result<void> watch_limits() {
     const std::pair<const char*, const bpf_program*> points[] = {{"sys_exit", inject_->progs.rose_limit_met},
                                                                  {"signal_generate", inject_->progs.rose_signalled},

@@ -397,9 +397,9 @@ class Supervisor::Listener {
     if (fault.error != 0) {
       response.error = -fault.error;
     } else if (fault.effect == schedule::Effect::bytes && fault.result == fault.effect_bytes && done >= 0) {
-      // A short write returns what was written, because the last part of a loop may be shorter than the fault's result.
-      // A result larger than the requested size never occurs in reality, and programs that subtract it from the size
-      // would write for ever.
+      // A short write returns what was really written. If a program writes in a loop, its last write may be shorter
+      // than the fault's result. A result larger than the requested size never occurs in reality, and programs that
+      // subtract it from the size would write for ever.
       response.val = done;
     } else if (fault.result) {
       response.val = *fault.result;
