@@ -44,12 +44,12 @@ class Within {
   Within& operator=(const Within&) = delete;
 };
 
-// The number of requests so far. Cleanup that is interrupted by further requests may leave more behind.
+// The number of requests so far. After more than one, cleanup may stop early and leave more behind.
 [[nodiscard]] unsigned times();
 // Has the same effect as a Ctrl-C by the user.
 void request();
 
-// Marks a wait during cleanup, which continues after cancellation and which a further Ctrl-C ends.
+// Marks a wait during cleanup. The wait continues after cancellation, but a further Ctrl-C ends it.
 class Patience {
  public:
   Patience();

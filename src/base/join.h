@@ -1,5 +1,5 @@
 // fmt::join of strings, compiled once. With fmt's own formatter, every file that joins strings would compile fmt's
-// formatting of strings again, which was a tenth of the file's code.
+// formatting of strings again, which was a tenth of the code of such a file.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The shape of a JSON text from outside, examined before it is parsed: code that walks the value is recursive, and the
-// library finds an object's member by comparing all names, so a small text could exhaust the stack or take hours.
+// Examines the shape of an untrusted JSON text before the text is parsed. Code that walks the value is recursive, and
+// the library finds an object's member by comparing all names, so a small text could exhaust the stack or take hours.
 #pragma once
 
 #include <cstddef>

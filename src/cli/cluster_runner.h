@@ -62,8 +62,9 @@ class ClusterRunner final : public diagnose::Runner {
     bool recorded = false;  // its trace is only in the record
   };
 
-  // A run in parallel to the deciding one may or may not have ended when it is stopped. This is chance and must not
-  // steer the search, so the result of such a run is kept until the search requests its schedule again.
+  // When a run decides a request, the runs in parallel to it are stopped. Whether one of them has ended before depends
+  // on chance, which must not steer the search. Therefore the result of such a run is kept until the search requests
+  // its schedule again.
   void set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
                  std::vector<Result<schedule::RunResult>>& results);
   void remember(const schedule::Schedule& schedule, schedule::RunResult& result);
@@ -79,7 +80,7 @@ class ClusterRunner final : public diagnose::Runner {
   [[nodiscard]] std::vector<Result<replay::Run>> run_here(const std::vector<const schedule::Schedule*>& todo,
                                                           const schedule::Decides& decides);
   [[nodiscard]] std::vector<Result<replay::Run>> run_elsewhere(const std::vector<const schedule::Schedule*>& todo);
-  // Adds to this record a run that a worker made.
+  // Adds a run that a worker made to the record.
   [[nodiscard]] Result<replay::Run> take_in(const engine::Done& done, int number, const schedule::Schedule& schedule);
   [[nodiscard]] std::optional<schedule::RunResult> next_recorded(const schedule::Schedule& schedule);
 

@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::size_t kRoundFunctions = 6;  // functions per round
 constexpr std::size_t kRoundQuestions = 40;
-// Queries about the results of functions, per round, in addition to those above. Errors and other results by which
-// functions tell their callers what the fault did are worth more than arguments, and need few queries for each
-// function.
+// The number of queries about results of functions in each round, in addition to those above. By an error or another
+// result, a function tells its caller what the fault did. Such results are worth more than arguments, and each function
+// needs only few queries about them.
 constexpr std::size_t kRoundResults = 32;
 constexpr std::size_t kMostKept = 20;     // informative queries that are repeated in later rounds
 constexpr std::size_t kRoundBesides = 2;  // runs per round in which the faults come a little earlier or later

@@ -1,4 +1,4 @@
-// What queries add to an explanation after its first comparison: values, in rounds, and callers.
+// Extends an explanation after its first comparison by the answers of queries: values, in several rounds, and callers.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace rose::cli {
 inline constexpr std::size_t kMostRounds = 4;
 inline constexpr std::size_t kMostCallersAsked = 48;  // functions whose callers are queried
 // Without --deepen, rounds may take this many times the duration of the first comparison. A round has about as many
-// runs as that comparison, so one round fits, and two do if they are fast.
+// runs as that comparison, so one round fits, and two rounds fit if they are fast.
 inline constexpr double kDefaultDepth = 1.25;
 
 // The time that all rounds may take, and the expected time of one round, in seconds.
@@ -27,10 +27,10 @@ struct Depth {
 };
 
 // In each round, queries the functions between the fault and the symptom. Later rounds repeat the queries whose values
-// differ, and continue from the functions of these queries. The runs of a round are compared together with those of the
-// first answer, `kept.input`, and of the rounds before. Reports the last round whose runs could be compared, and adds
-// it to `kept`, unless fewer values distinguish the runs than before. `own`: the user's queries, which are always
-// repeated. Returns whether there was such a round.
+// distinguish failing from correct runs, and continue from the functions of these queries. The runs of a round are
+// compared together with those of the first answer, `kept.input`, and of the rounds before. Reports the last round
+// whose runs could be compared, and adds it to `kept`, unless fewer values distinguish the runs than before. `own`: the
+// user's queries, which are always repeated. Returns whether there was such a round.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept);
@@ -45,9 +45,9 @@ struct OfOneSide {
   bool operator==(const OfOneSide&) const = default;
 };
 
-// Makes one more run that records the callers of functions which only failing runs enter or which come next after a
-// failed call, one that records where decisions were based on a wrong clock, and one without faults for the callers of
-// functions which only correct runs enter.
+// Makes up to three more recordings. The first records the callers of functions that only failing runs enter or that
+// come next after a failed call. The second records the callers of functions that decided by a wrong clock. The third,
+// without faults, records the callers of functions that only correct runs enter.
 [[nodiscard]] Result<void> ask_callers(const config::Config& config, replay::QueryFinder& finder,
                                        const OfOneSide& functions, ComparedRuns& runs,
                                        report::ExplanationReport& report, explain::Kept& kept);

@@ -34,7 +34,7 @@ Result<int> run_init(const InitOptions& options, const Common& common) {
   std::error_code ignored;
   if (out.empty() || std::filesystem::is_directory(out, ignored))
     return fail(ErrorKind::usage, fmt::format("-o: '{}' is not a file name", options.out));
-  // The file is checked again when it is written. Checking it now saves the time of the inspection.
+  // This check saves the time of the inspection if the file exists. The file is checked again when it is written.
   if (std::filesystem::exists(std::filesystem::symlink_status(out, ignored)))
     return fail(ErrorKind::usage, fmt::format("{} exists and is not overwritten", out.string()),
                 "choose another name with -o");

@@ -37,7 +37,7 @@ namespace {
 
 // kHotFunctionRate: a function that is entered more often per second is detached, because production pays for every
 // entry. kHotFunctionShare: with a profile, the limit is this multiple of the rate that the profile calls infrequent.
-// Runs with -c are short, so for them only the total counts.
+// Runs with -c are short, so for them only the total cost of all functions is limited.
 constexpr double kHotFunctionRate = 100;
 constexpr double kHotFunctionShare = 50;
 
