@@ -512,7 +512,7 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
     std::string source = item.is_scalar() ? item.text : "";
     std::string target;
     std::optional<unsigned> mode;
-    bool owned = false;  // by a user or group other than root, which has to be able to read it
+    bool owned = false;  // a user or group other than root owns the file, and must be able to read it
     each(item,
          {{"source", [&](const Yaml& member, const std::string& key) { source = text(member, key); }},
           {"target", [&](const Yaml& member, const std::string& key) { target = text(member, key); }},
@@ -622,7 +622,7 @@ void ComposeReader::read_health(const Yaml& value, Container& container) {
         {"start_interval",
          [](const Yaml& member, const std::string& key) {
            (void)duration(member, key);
-         }},  // rose checks as often as the health check allows, so any value is accepted
+         }},  // checked, but otherwise ignored
         {"disable", [&](const Yaml& member, const std::string& key) { health.disabled = truth(member, key); }},
         {"retries",
          [&](const Yaml& member, const std::string& key) {

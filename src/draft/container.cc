@@ -97,7 +97,7 @@ struct Fresh {
   Secrets& secrets;
 };
 
-// True if the text can be part of a volume: no colon.
+// True if the text can be part of a volume, whose parts are separated by colons.
 bool fits_volume(const std::string& text) { return fits_toml(text) && text.find(':') == std::string::npos; }
 
 bool is_volume_name(const std::string& name) {

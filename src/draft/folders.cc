@@ -290,7 +290,8 @@ Homes find_homes(const Seen& seen, const Words& words) {
   // enter.
   std::vector<std::string> left = homes.left;
   if (seen.unit && !seen.main.home.empty()) (void)take(trimmed_path(seen.main.home));
-  homes.left = std::move(left);  // it need not have files there
+  homes.left = std::move(left);  // a HOME that cannot get an overlay is not reported, because the node need not have
+                                 // files there
   for (const std::string& path : std::exchange(homes.folders, {})) homes.add(path);
   return homes;
 }
@@ -328,8 +329,8 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, con
     const std::string path = error || !named.starts_with('/') ? named : real.string();
     if (path.empty() || is_below(path, "/proc") || is_below(path, "/sys") || is_below(path, "/dev")) continue;
     if (!new_place(path, moved).empty() || !new_place(named, moved).empty()) continue;
-    // An overlay serves folders that contain what it needs: a cover would hide it. Folders of a unit are data. If such
-    // a folder is also the working folder, it is empty in a run.
+    // A folder that contains files that the node needs gets an overlay, because a cover would hide these files. The
+    // folders of a unit contain data, so even one that is also the working folder is covered and is empty in a run.
     const bool own_data =
         seen.unit && std::find(seen.unit->folders.begin(), seen.unit->folders.end(), named) != seen.unit->folders.end();
     if (!own_data && std::find(homes.begin(), homes.end(), path) != homes.end()) continue;

@@ -77,7 +77,7 @@ std::string status_field(const std::string& status, std::string_view name) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
-// The effective one of the ids of a field, "Uid" or "Gid": the second number.
+// The effective id in the field "Uid" or "Gid", which is the second number of the field.
 std::optional<unsigned> effective_id(const std::string& status, std::string_view field) {
   unsigned real = 0;
   unsigned effective = 0;
@@ -213,7 +213,8 @@ std::optional<Process> look_at_process(pid_t pid, bool& title, std::vector<std::
     process.home = home;
   process.umask = status_field(*status, "Umask");
   if (const auto limits = read_file(proc_file(pid, "limits"), 1 << 20)) process.limits = read_limits(*limits);
-  // Programs pass these variables on, so the process id says for which process they are.
+  // Programs pass these variables on to their children, so LISTEN_PID is needed: it says for which process they are
+  // meant.
   if (value_of(process.env, "LISTEN_PID") == std::to_string(pid)) {
     const std::string& sockets = value_of(process.env, "LISTEN_FDS");
     std::from_chars(sockets.data(), sockets.data() + sockets.size(), process.passed_sockets);

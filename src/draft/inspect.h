@@ -26,7 +26,7 @@ namespace rose::draft {
 
 // The unit ("x.service") whose cgroup contains the process; "" if none.
 [[nodiscard]] std::string unit_of(pid_t pid);
-// The id of the container whose cgroup contains it; "" if none.
+// The id of the container whose cgroup contains the process; "" if none.
 [[nodiscard]] std::string container_of(pid_t pid);
 
 [[nodiscard]] Host inspect_host();

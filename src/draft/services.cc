@@ -38,7 +38,7 @@ std::vector<std::vector<std::string>> lines_of(const config::Node& taken) {
   return lines;
 }
 
-// The same without folders, each beginning with its program.
+// The commands of lines_of(), without folders. Each begins with its program.
 std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
   std::vector<std::vector<std::string>> commands;
   for (std::vector<std::string>& words : lines_of(taken)) {
@@ -176,7 +176,7 @@ NodeDraft node_of(const config::Node& taken, const std::set<std::string>& comple
   node.service = true;
   // The image of a service that is built has a generated name, which does not identify the system.
   if (container.build.empty()) node.system = find_system_of_image(container.image);
-  // The program that its command names does.
+  // If the image does not identify the system, the program in the service's command does.
   if (node.system == nullptr)
     for (const std::vector<std::string>& words : commands_of(taken))
       if (node.system == nullptr) node.system = find_system_of_program(words[0]);

@@ -323,7 +323,7 @@ class Nginx : public System {
     std::vector<std::string> words;
     for (const std::string& word : split(title.substr(at + kMaster.size()), ' ')) {
       const bool option = word.size() == 2 && word[0] == '-';
-      // Directives contain spaces; an option ends them.
+      // The directives after -g may contain spaces. They end where the next option begins.
       const bool inside = words.size() >= 3 && words[words.size() - 2] == "-g" && !option;
       if (inside) words.back() += " " + word;
       else if (!word.empty()) words.push_back(word);

@@ -53,7 +53,7 @@ std::vector<std::string> assigned_names(std::string_view text) {
   return names;
 }
 
-// The names that an environment file sets. It may be a pattern, which is left out.
+// The names that an environment file sets. If the path is a pattern, nothing is read.
 void add_names_of_file(const std::string& path, std::vector<std::string>& names) {
   constexpr std::size_t kMostBytes = 1 << 20;
   const auto text = read_file(path, kMostBytes);

@@ -1,5 +1,5 @@
-// Command lines as words, with options distinguished from values, which can be changed without losing the other words.
-// Pure.
+// Splits command lines into words, and distinguishes options from values. Options can be changed while the other words
+// stay as they are. Pure.
 #pragma once
 
 #include <functional>

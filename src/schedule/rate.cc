@@ -140,7 +140,7 @@ RateTest::RateTest(double target, const Strictness& strict, int most) {
       static_cast<int>(std::ceil(std::min(1.0, bad_ + strict.of_all * (target - bad_)) * kMostTestRuns - kRounding));
   if (most >= kMostTestRuns) return;
   // Allow fewer runs, but no higher probability of error. For this, find the smallest number of hits with which the
-  // last run may accept.
+  // test may accept after its last run.
   const double wrong = acceptance(bad_);
   most_ = std::max(1, most);
   least_hits_ = static_cast<int>(std::ceil(bad_ * most_));
