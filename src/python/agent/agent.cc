@@ -256,12 +256,12 @@ __attribute__((visibility("default"))) int rose_python_begin(const char* path) {
 // Call this in a process that has just been forked.
 __attribute__((visibility("default"))) void rose_python_forked() { ++forks; }
 
-// From now on, reports the functions that the calling thread enters.
 // Names the installed packages that are the application, each between slashes. Too long a list is ignored.
 __attribute__((visibility("default"))) void rose_python_own(const char* packages) {
   if (std::strlen(packages) < sizeof own_packages) std::strcpy(own_packages, packages);
 }
 
+// From now on, reports the functions that the calling thread enters.
 __attribute__((visibility("default"))) void rose_python_thread() {
   if (stacks != nullptr) PyEval_SetProfile(profile, nullptr);
 }
