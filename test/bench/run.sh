@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Runs all benchmarks. Builds with the release preset, prints ratios measured in one run as a Markdown table, and then
-# the results of Google Benchmark. Takes about ten minutes. Options are passed to test/bench/measure.py (--help).
+# Runs all benchmarks. Builds with the release preset, prints a Markdown table of ratios whose two sides were measured
+# in the same run, and then the results of Google Benchmark. Takes about ten minutes. Options are passed to
+# test/bench/measure.py (--help).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 if [ "$(id -u)" -ne 0 ]; then

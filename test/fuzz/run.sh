@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# run.sh [SECONDS]: builds the fuzzers (preset `fuzz`), and runs each for some seconds (10). They start from the valid
-# inputs of fuzz_smoke, which include the test programs of build/release if those exist. If a fuzzer finds an error, the
-# input is stored in build/fuzz/found, and the exit status is 1. For longer runs, CORPUS names a folder in which the
-# fuzzers keep their corpora. Without it, they begin anew each time, with the same seed (SEED, default 1; with 0, the
-# seed changes each time).
+# run.sh [SECONDS]: builds the fuzzers (preset `fuzz`), and runs each for SECONDS (default 10). They start from the
+# valid inputs of fuzz_smoke, which include the test programs of build/release if those exist. If a fuzzer finds an
+# error, the input is stored in build/fuzz/found, and the exit status is 1. For longer runs, CORPUS names a folder in
+# which the fuzzers keep their corpora. Without it, they begin anew each time, with the same seed (SEED, default 1; with
+# 0, the seed changes each time).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seconds=${1:-10}

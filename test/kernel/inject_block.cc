@@ -34,7 +34,7 @@ bool stands_in(const schedule::FaultOutcome& held, const std::string& call) {
   return read_file(fmt::format("/proc/{}/task/{}/syscall", held.pid, held.tid)).value_or("").starts_with(call + " ");
 }
 
-// A child process that waits for its end.
+// A child process that does nothing until it is killed.
 struct Child {
   Child() : pid(::fork()) {
     if (pid != 0) return;

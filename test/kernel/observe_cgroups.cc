@@ -76,7 +76,7 @@ TEST_CASE("a target cgroup that is recreated is traced from its first process") 
   CHECK_FALSE(recorded(*tracer, "/rose-beside", fail_at_once(parent.path() / "y.service", "/rose-beside")));
   take_away(unit / "below");
   take_away(unit);
-  // Its parent may be created again together with it.
+  // The parent of a target cgroup may be created again together with the target.
   const auto slice = parent.path() / "a.slice";
   Target inner;
   inner.node = "inner";

@@ -271,8 +271,8 @@ TEST_CASE("the clock offset between two hosts' dumps is recovered from handshake
   Talk talk;
   talk.begin_server();
   auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
-  // The clients connect and disconnect. Which connections are kept is decided by chance: half as many for each further
-  // slot.
+  // The clients connect and disconnect. The slot in which a connection is kept is chosen at random, and each further
+  // slot is half as likely as the one before it.
   for (int i = 0; i < 64; ++i) (void)talk.make_client();
   trace::Trace server = snapshot(*at_server), client = snapshot(*at_client);
   INFO(describe(server) << describe(client));

@@ -1,5 +1,5 @@
-// Which names the nodes and commands of a run can resolve: with rose's own containers the same as with container
-// engines, and none of the names of this machine.
+// Which names the nodes and commands of a run can resolve. The names are the same with rose's own containers as with
+// container engines, and no name of this machine is among them.
 #include "deploy/names.h"
 
 #include <algorithm>

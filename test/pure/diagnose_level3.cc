@@ -1,4 +1,5 @@
-// Level 3 moves a crash or pause on from its context, from call to call and from place to place in the code.
+// Level 3 moves a crash or pause to points that come later than its context: from call to call, and from place to place
+// in the code.
 #include <catch2/catch.hpp>
 
 #include "diagnose_play.h"
@@ -27,8 +28,8 @@ Dump crash_after(const std::vector<Act>& acts, double t, const std::string& node
   return dump;
 }
 
-// A diagnosis without the survey, because the survey would find out in advance what the probing runs of level 3 are
-// for.
+// A diagnosis without the survey, because the survey would already find out what the probing runs of level 3 are meant
+// to find out.
 Diagnosis unsurveyed(const config::Config& config, const Dump& dump, Runner& runner, CodeMap* code = nullptr) {
   Inputs inputs = inputs_of(config, {dump});
   inputs.simplify = false;

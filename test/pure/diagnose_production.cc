@@ -555,7 +555,7 @@ TEST_CASE("production: twelve hosts with other names are matched to three nodes 
   const Candidate* fsync = candidate(plan, "fsync", "wal");
   REQUIRE(fsync != nullptr);
   CHECK(fsync->node != "n1");
-  // As long as there are enough replicas, two failed hosts are matched to two different ones.
+  // As long as there are enough replicas, two hosts that failed are matched to two different replicas.
   CHECK_FALSE(crashed.contains(fsync->node));
   CHECK(candidate(plan, "unlink", "file") == nullptr);
   const auto says = [&](std::string_view part) {

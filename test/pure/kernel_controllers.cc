@@ -32,8 +32,8 @@ TEST_CASE("limits are written as cgroup v1 files") {
   CHECK(unlimited(Controller::cpu, false) == Writes{{"cpu.cfs_quota_us", "-1"}});
 }
 
-// Uses a folder of ordinary files: the values written to it must be read back, and so must the counters, which the
-// kernel would keep.
+// Uses a folder of ordinary files in place of a cgroup. The values written to it must be read back, and so must the
+// counters, which the kernel would maintain in a cgroup.
 TEST_CASE("limits and their hit counts are read back") {
   const test::Folder folder;
   const std::filesystem::path path = folder.path;

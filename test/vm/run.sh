@@ -1,7 +1,7 @@
 #!/bin/sh
 # Runs test programs in a virtual machine, on the kernel that build-kernel.sh builds or on one of Debian's. The guest's
-# root is that of the host, shared read-only; files that the guest writes are kept in its memory. Uses KVM if the
-# machine has it; otherwise the machine is emulated, which is about ten times slower.
+# root is that of the host, shared read-only; files that the guest writes are kept in its memory. Uses KVM if the host
+# has it; otherwise the guest is emulated, which is about ten times slower.
 #
 #   run.sh [--kernel VERSION] [--arch arm64] [--build DIR] [--timeout SECONDS] [--memory MB] [--processors N] [--kvm]
 #          [TEST...]

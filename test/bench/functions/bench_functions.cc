@@ -127,7 +127,8 @@ int main(int argc, char** argv) {
     begin = now();
     auto tracer = start(profile, target_of(victim, true));
     attach.push_back(now() - begin);
-    (void)victim.mark();  // attaching happens once, so it is not measured; learning which functions are hot is
+    (void)victim.mark();  // attaching is not measured, because it happens once; learning which functions are hot is
+                          // measured
     const double since = now();
     std::this_thread::sleep_for(std::min(span / 4, std::chrono::duration<double>(1)));
     const double first_span = now() - since;
