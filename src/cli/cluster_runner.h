@@ -1,6 +1,6 @@
 // Makes the runs of a search in the test deployment: on this machine, several in parallel, or on workers. With
 // --resume, recorded runs of a schedule are returned first. The search is deterministic: if its requests get the same
-// results, it makes the same further requests, so an interrupted search continues where it was. Private to cli.
+// results, it makes the same further requests, so a search continues where it was interrupted. Private to cli.
 #pragma once
 
 #include <cstddef>

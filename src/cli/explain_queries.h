@@ -30,7 +30,7 @@ struct Depth {
 // distinguish failing from correct runs, and continue from the functions of these queries. The runs of a round are
 // compared together with those of the first answer, `kept.input`, and of the rounds before. Reports the last round
 // whose runs could be compared, and adds it to `kept`, unless fewer values distinguish the runs than before. `own`: the
-// user's queries, which are always repeated. Returns whether there was such a round.
+// user's queries, which are always repeated. Returns whether there was a round whose runs could be compared.
 [[nodiscard]] Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder,
                                   const std::vector<std::string>& own, Depth depth, ComparedRuns& runs,
                                   report::ExplanationReport& report, explain::Kept& kept);

@@ -136,14 +136,15 @@ bool is_session_variable(std::string_view name) {
   return false;
 }
 
-// A program finds the folders of its unit by these variables, or by their paths, which are the same in a run.
+// Variables by which a program finds the folders of its unit. A program may instead use the folders' paths, which are
+// the same in a run.
 bool names_folder_of_unit(std::string_view name) {
   static const std::set<std::string, std::less<>> names = {"CONFIGURATION_DIRECTORY", "RUNTIME_DIRECTORY",
                                                            "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY"};
   return names.contains(name);
 }
 
-// Variables that a session sets as well as a unit concern the program if its unit sets them itself.
+// Some variables are set by sessions as well as by units. They concern the program if its unit sets them itself.
 bool concerns_the_program(const Seen& seen, const std::string& name) {
   if (!is_session_variable(name)) return true;
   if (!seen.unit) return false;

@@ -1,6 +1,6 @@
-// Selects the backend that carries out a schedule's syscall faults and conditions. The override backend decides about
-// calls in the kernel (bpf_override_return at the entry of calls: bpf/inject/calls.h). The seccomp backend decides
-// about them in user space (user notification: supervisor.h). Both have the same effects.
+// Selects the backend for a schedule's syscall faults and for its conditions on system calls. The override backend
+// decides about calls in the kernel (bpf_override_return at the entry of calls: bpf/inject/calls.h). The seccomp
+// backend decides about them in user space (user notification: supervisor.h). Both have the same effects.
 #pragma once
 
 #include <optional>

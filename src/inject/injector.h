@@ -25,7 +25,8 @@ namespace rose::inject {
 [[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config,
                                  bool allow_attached = false);
 
-// What an injector did, so that it can be distinguished from what happened by itself. Times are CLOCK_MONOTONIC.
+// What an injector did. It is recorded so that injected results can be distinguished from events that happened by
+// themselves. Times are CLOCK_MONOTONIC.
 struct ChangedCall {
   std::size_t fault = 0;   // index in the schedule
   std::int64_t at_ns = 0;  // when the injector decided about the call, before it was made

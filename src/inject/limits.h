@@ -1,5 +1,5 @@
-// Faults that limit a node's resources with the kernel's means: RLIMIT_NOFILE, the controllers memory and cpu, a full
-// file system, a slow disk (inject/slow_disks.h). Sets, verifies and removes limits; the injector decides when.
+// Faults that limit a node's resources by mechanisms of the kernel: RLIMIT_NOFILE, the controllers memory and cpu, a
+// full file system, a slow disk (inject/slow_disks.h). Sets, verifies and removes limits; the injector decides when.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Matches calls: compiles schedule::CallMatch for the system call table and tests a call. Pure: the call's path, peers
-// and process name come from CallFacts.
+// Matches calls: compiles a schedule::CallMatch by means of the system call table, and tests whether a call matches.
+// Pure: the call's path, peers and process name come from CallFacts.
 #pragma once
 
 #include <array>

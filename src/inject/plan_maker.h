@@ -14,7 +14,7 @@
 
 namespace rose::inject {
 
-// The functions of the nodes' binaries, each read once.
+// The functions of the nodes' binaries. Each binary is read once.
 class Binaries {
  public:
   // Returns nullptr if `path` is not an ELF file with symbols.

@@ -66,7 +66,7 @@ void ProcessStops::on_end(std::size_t node) {
 }
 
 // Remembers the process, to check later whether the signal has ended it. Called before the signal, or right after the
-// kernel has sent it. A process that ignores the signal is not remembered, because it would end for other reasons.
+// kernel has sent it. A process that ignores the signal is not remembered, because it can end only for other reasons.
 void ProcessStops::watch_end(std::size_t i, pid_t pid, int signal) {
   if (signal != SIGKILL && kernel::ignores(pid, signal)) return;
   Fd pidfd = kernel::open_pidfd(pid);

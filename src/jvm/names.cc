@@ -118,8 +118,8 @@ NamePattern::NamePattern(std::string_view text) : text_(text) {
       begin = i + 1;
     }
   }
-  // plain() also changes '$' in a method's own name (Scala's setter "x_$eq" becomes "x_.eq"). It does the same to the
-  // names that are compared with this pattern.
+  // plain() also changes '$' in a method's own name (Scala's setter "x_$eq" becomes "x_.eq"). This does no harm,
+  // because it changes the names that are compared with this pattern in the same way.
   name_ = plain(text);
   glob_ = name_.find_first_of("*?") != std::string::npos;
   of_jdk_ = of_jdk(name_);
