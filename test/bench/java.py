@@ -4,11 +4,11 @@
     test/bench/java.py --rose build/release/rose [--methods 1000] [--rounds 30] [--seconds 2] [--warm 60]
 
 Three servers run all the time, each on its own port and in its own folder: one without the agent, a second one without
-it, and one whose methods are watched, with a tracer attached. Each serves pipelined reads and writes for some seconds
-in turn, so that a noisy machine affects all of them equally, after a warm-up in which their JVMs compile their code.
-Printed are throughput and processor time per request of the second and third server relative to the first, as the
-median of the rounds with its 95 % interval. The second server shows the noise. `--methods` methods are watched, which a
-profile of the same load lists as infrequent. """
+it, and one whose methods are watched, with a tracer attached. After a warm-up, in which their JVMs compile their code,
+they serve pipelined reads and writes in turn, each for some seconds, so that a noisy machine affects all of them
+equally. Prints throughput and processor time per request of the second and third server relative to the first, as the
+median of the rounds with its 95 % interval. The second server shows the noise. --methods gives the number of watched
+methods; a profile of the same load lists them as infrequent. """
 import argparse
 import contextlib
 import json

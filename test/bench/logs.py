@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Measures how long rose takes to read many logs: `logs.py ROSE [--size MiB] [--hosts N]`.
 
-Writes logs of that total size (default: 1024 MiB, 30 hosts), in the formats of six systems, with a failure near their
-end; then runs `rose diagnose --plan --log`, and prints its seconds and peak memory. Needs no root, but space on the
-disk of TMPDIR. """
+Writes logs of N hosts with this total size (default: 30 hosts, 1024 MiB), in the formats of six systems, with a failure
+near their end. Then runs `rose diagnose --plan --log`, and prints how many seconds it took and its peak memory. Needs
+no root, but space on the disk of TMPDIR. """
 import argparse
 import json
 import os

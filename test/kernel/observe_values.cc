@@ -251,6 +251,6 @@ TEST_CASE("when a busy place is detached, the other places in the file are still
   for (const SeenValue& value : tracer->take_values().values) ++seen[value.place];
   for (std::uint32_t place = 1; place < asked.places.size(); ++place) {
     INFO("place " << place);
-    CHECK(seen[place] >= 2);  // each of both processes called it once; the other place was detached in between
+    CHECK(seen[place] >= 2);  // each of the two processes called it once; the other place was detached in between
   }
 }

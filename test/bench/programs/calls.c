@@ -1,6 +1,7 @@
 /* Calls to be timed: reads "KIND COUNT" lines, answers each with the nanoseconds of one call, the minimum of several
- * bursts (interruptions only add time). "storm THREADS SECONDS" fails calls as fast as possible and answers with
- * their number. "paths COUNT" fails that many opens, each of another path, and answers with the nanoseconds of one. */
+ * bursts (interruptions only add time). "storm THREADS SECONDS" makes failing calls as fast as possible and answers
+ * with their number. "paths COUNT" makes that many failing opens, each of another path, and answers with the
+ * nanoseconds of one. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

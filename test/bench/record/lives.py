@@ -54,7 +54,7 @@ def begun(life):
 
 
 def cut(number, on):
-    """Drops all packets from and to the node."""
+    """Takes the link of the node down if `on` is true, and up again otherwise."""
     subprocess.run(["ip", "link", "set", f"v{number}", "down" if on else "up"], check=True)
 
 
