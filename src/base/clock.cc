@@ -55,7 +55,8 @@ TimeOffsets read_offsets() {
 
 }  // namespace
 
-// A process cannot change its time namespace while it has threads, and rose never does.
+// The offsets are constant: a process cannot change its time namespace while it has several threads, and rose never
+// changes it.
 const TimeOffsets& time_offsets() {
   static const TimeOffsets offsets = read_offsets();
   return offsets;

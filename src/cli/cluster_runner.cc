@@ -85,8 +85,8 @@ std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vecto
 }
 
 int ClusterRunner::side_by_side() const {
-  // An interrupted diagnosis is resumed with the same number of parallel runs, so that it makes the same requests as
-  // its record.
+  // An interrupted diagnosis is resumed with the same number of parallel runs, so that it makes the requests that its
+  // record contains.
   int jobs = 1;
   for (const replay::RunStore::Jobs& decided : jobs_)
     if (decided.after_runs <= handed_out_) jobs = decided.jobs;

@@ -131,8 +131,8 @@ Result<void> give_up_privileges(observe::Tracer& tracer, const RecordingOptions&
     // Without privileges, root is subject to ordinary permissions.
     if (!open_to_root(recording.out) || (!recording.control.empty() && !open_to_root(recording.control)))
       keep.add(CAP_DAC_OVERRIDE);
-    // Log files belong to their servers and are replaced by rotation; recordings belong to their processes, and
-    // restarted ones create new files.
+    // This capability is needed to open new files of other users: rotation replaces the log files of servers, and
+    // restarted processes create new recordings.
     if (!recording.on_log.empty() || has_recordings) keep.add(CAP_DAC_READ_SEARCH);
     if (has_command || !recording.when.empty()) keep.add(CAP_KILL);
     if (!recording.when.empty()) commands = kernel::Commands::as_root;

@@ -323,7 +323,8 @@ Covers find_covers(const Seen& seen, const Words& words, const Moved& moved, con
   Covers covers;
   std::set<std::string> chosen;
   for (const std::string& named : written) {
-    // The draft refuses to cover what a link leads to: "/var/run/x", or the state folder of a unit with DynamicUser=.
+    // Use the path without links, because the draft's script refuses to cover a path that leads through a link, such as
+    // "/var/run/x" or the state folder of a unit with DynamicUser=.
     std::error_code error;
     const std::filesystem::path real = std::filesystem::weakly_canonical(named, error);
     const std::string path = error || !named.starts_with('/') ? named : real.string();

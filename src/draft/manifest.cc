@@ -590,7 +590,8 @@ class Manifests {
               "the file {} of the Secret {} is a key or a certificate, which is not copied: put one at {}/{}", key,
               name, place, path));
         const std::string text = !content->secret ? real : certificate ? "" : secret(name, key);
-        // Readable by any user of the container, because a projected file is readable by its group.
+        // Readable by any user of the container, because in a cluster such a user may read a projected file as a member
+        // of the file's group.
         result_.files.push_back({fmt::format("{}/{}", place, path), text, mode | 0444});
       }
     return place;

@@ -365,8 +365,8 @@ void cover(Making& making, const Covers& covers, const std::vector<std::pair<std
     if (other_groups) node.begins_as_root = true;
     return;
   }
-  // What root creates at each start is in a folder that only root may enter. Its entries are named by numbers, because
-  // a path could lead through a folder that belongs to the user.
+  // What root creates at each start is in a folder that only root may enter. Its entries have numbers as names: if
+  // their names were paths, these could lead through a folder that belongs to the user.
   std::string script = "own=$PWD; over=$ROSE_RUN_DIR/$ROSE_NODE.over\nmkdir -p -m 700 \"$over\"; cd \"$over\"\n";
   // Run id before anything is mounted over the files that it needs.
   if (!node.user.empty() && !other_groups) script += fmt::format("group=$(id -g {})\n", node.user);

@@ -34,7 +34,7 @@ struct NodeDraft {
   std::vector<std::string> env_left;  // variables that were omitted, and why
   std::string ready;                  // as TOML; "" if none
   std::string ready_note;             // why `ready` is empty
-  bool service = false;               // a Compose service, whose file has the rest
+  bool service = false;               // a Compose service; the Compose file has its other settings
   std::string restart;                // as TOML; "" if none
   std::string restart_note;
   std::string user;

@@ -175,7 +175,7 @@ Fd NotifiedCall::take(int fd, int& err) { return taker_->take(tid_, tgid(), fd, 
 std::string NotifiedCall::address_argument() const {
   if (info_ == nullptr || info_->sockaddr < 0) return {};
   const auto address = argument(info_->sockaddr);
-  // For connect, bind and sendto, the length follows the address.
+  // For connect, bind and sendto, the argument after the address is its length.
   const auto size = info_->sockaddr < 5 ? argument(info_->sockaddr + 1) : 0;
   if (address == 0 || size < sizeof(sa_family_t) || size > sizeof(sockaddr_storage)) return {};
   const auto data = read_memory(address, size);

@@ -364,8 +364,8 @@ std::size_t NodeClocks::update(const std::vector<pid_t>& pids) {
 }
 
 // Hooks a newly executed program before it reads a clock. The program has only one thread at that time. Meanwhile, the
-// thread's id may belong to another process; then the mapping is read from that process, but `memory` is still that of
-// the first process.
+// thread's id may belong to another process. The mapping is then that of the other process, but `memory` is still that
+// of the first one, and nothing is written unless the vDSO is found there.
 void NodeClocks::hook(const NotifiedCall& call, const std::function<bool()>& alive) {
   const Fd memory = call.memory(alive);
   const kernel::MappedRange vdso = vdso_of(call.tid());

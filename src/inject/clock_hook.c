@@ -86,8 +86,8 @@ HOOK long rose_clock_gettime(int clock, struct moment *to)
 {
 	const long result = rose_clock_rest(clock, to);
 
-	/* Same result as rose_clock_group(), which is a switch: the compiler might put a table for it outside this
-	 * section. */
+	/* Same result as rose_clock_group(). That function is not called, because the compiler might put the table of its
+	 * switch outside this section. */
 	if (result == 0 && (unsigned)clock < 12) {
 		if ((0x821u >> clock) & 1)
 			adjust(0, to);

@@ -273,7 +273,7 @@ Error execute(const std::string& file, const std::vector<std::string>& argv) {
 Result<std::unique_ptr<ExecSocket>> ExecSocket::open(const std::filesystem::path& socket, Host host) {
   ROSE_TRY(const UnixAddress address, unix_address(socket));
   Fd fd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
-  // The file gets the socket's mode when it is created.
+  // bind() creates the file with the mode of the socket.
   if (!fd || ::fchmod(fd.get(), 0600) != 0 || ::bind(fd.get(), address.get(), address.size()) != 0 ||
       ::listen(fd.get(), 64) != 0) {
     return fail_errno(ErrorKind::environment, fmt::format("cannot listen at {}", socket.string()), errno);
@@ -321,7 +321,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   if (page == MAP_FAILED) return errno_error(ErrorKind::environment, "cannot map memory", errno);
   auto* meeting = static_cast<Meeting*>(page);
   const pid_t self = ::getpid();
-  // Fork twice, so that the keeper does not become a child that the command did not start.
+  // Fork twice, so that the keeper is not a child of the command, which did not start it.
   const long between = ::syscall(SYS_clone, CLONE_FILES | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (between == 0) {
     const long keeper = ::syscall(SYS_clone, CLONE_FILES, nullptr, nullptr, nullptr, nullptr);

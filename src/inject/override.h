@@ -36,7 +36,7 @@ struct CallTables {
 // The call at which a fault fired: "write(/data/log)"; "" if the fault did not fire at a call.
 [[nodiscard]] std::string describe(const rose_firing& firing);
 
-// Makes the kernel load the page at `address` of a thread, which contains a string or a shorter value.
+// Makes the kernel load those pages of a thread's memory that contain the string, or the shorter value, at `address`.
 void page_in(pid_t tid, std::uint64_t address);
 
 // Keeps probes attached to the entries of system calls.

@@ -62,8 +62,8 @@ class RateTest {
 
   // `test_number`: the number of this schedule among those that the search tests, from 1. Later ones are tested more
   // strictly, because each test may err. `most`: the most runs of the test, at most kMostTestRuns. With a lower limit,
-  // the test requires a higher rate. It then accepts a schedule of the lower rate no more often, and a schedule at the
-  // target more rarely.
+  // the test requires a higher rate: compared with the full test, it accepts a schedule at the lower rate no more
+  // often, and a schedule at the target more rarely.
   explicit RateTest(double target, int test_number = 1, int most = kMostTestRuns);
   // A test that decides only whether a schedule is worth minimising and testing. It requires three hits in a row, or
   // equally strong evidence. It accepts a schedule with a rate of 0.6 in 37 % of all cases and one with a rate of 0.3
@@ -71,11 +71,11 @@ class RateTest {
   [[nodiscard]] static RateTest screening(double target);
 
   [[nodiscard]] Answer answer(const Tally& tally) const;
-  // The smallest number of further runs after which the test may decide. So many runs may be made in parallel without
+  // The smallest number of further runs after which the test may decide. That many runs may be made in parallel without
   // waste. 0: the test has decided.
   [[nodiscard]] int least_left(const Tally& tally) const;
-  // True if these runs make the target more likely than the lower rate. This is no test, because chance alone may lead
-  // to it.
+  // True if these runs make the target more likely than the lower rate. This alone is no test, because it may be due to
+  // chance.
   [[nodiscard]] bool likely(const Tally& tally) const;
   // The lower rate, at which a schedule must be rejected.
   [[nodiscard]] double too_low() const { return bad_; }
@@ -84,10 +84,10 @@ class RateTest {
   // The exact probability that a schedule with this true rate is accepted.
   [[nodiscard]] double acceptance(double rate) const;
   // The exact 95 % interval of the rate after a test that ended with this tally. It takes into account that the number
-  // of runs depended on their outcomes. Its limits are the rates at which a test ends with such a high, or such a low,
-  // share of hits with a probability of 2.5 % (order by the sample mean: S. S. Emerson, T. R. Fleming, Biometrika 77,
-  // 1990). If no test ends with this tally, because runs were made in parallel or were interrupted, it is the interval
-  // of Tally.
+  // of runs depended on their outcomes. Its limits are two rates. At the lower one, a test ends with this share of hits
+  // or a higher one with a probability of 2.5 %; at the upper one, it ends with this share or a lower one with the same
+  // probability (order by the sample mean: S. S. Emerson, T. R. Fleming, Biometrika 77, 1990). If no test ends with
+  // this tally, because runs were made in parallel or were interrupted, it is the interval of Tally.
   [[nodiscard]] std::pair<double, double> interval(const Tally& tally) const;
 
  private:
