@@ -142,7 +142,8 @@ TEST_CASE("attaching to an ancestor of rose is refused, even if no cgroup shows 
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The process is in the machine's top cgroup, which does not belong to the node alone. The process tree does.
+    // The process is in the machine's top cgroup, which does not belong to the node alone. Only the process tree
+    // belongs to it alone.
     const pid_t node = ::getpid();
     if (!write_control(top / "cgroup.procs", std::to_string(node))) ::_exit(10);
     const pid_t rose = ::fork();

@@ -146,7 +146,8 @@ TEST_CASE("emulated socket calls use the caller's folder, root, mounts and crede
 }
 
 TEST_CASE("memory of a process that has ended is neither read nor written") {
-  // A process that makes no call. Only a check of its notification shows that it is not the requested one.
+  // The child makes no call. It stands for a process that took over the id of a caller that has ended, and only
+  // `alive` shows that it is not the caller.
   constexpr std::size_t kSize = 16;
   char* memory = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   REQUIRE(memory != MAP_FAILED);
@@ -173,12 +174,12 @@ TEST_CASE("memory of a process that has ended is neither read nor written") {
 
   const std::string file = "/tmp/rose-carry-" + std::to_string(::getpid());
   const Fd out(::open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  // The child then also has the descriptor, under the lowest number that was free in the child.
   ::kill(child, SIGCONT);
   char seen[kSize] = {};
   REQUIRE(::read(back[0], seen, kSize) == kSize);
   CHECK(std::string(seen) == "its own secrets");
   ::waitpid(child, nullptr, 0);
+  // This child also has the descriptor of the file, because it is forked after the file was opened.
   const pid_t second = ::fork();
   if (second == 0) {
     ::raise(SIGSTOP);
