@@ -84,7 +84,7 @@ TEST_CASE("a hanging cleanup is reported at the next Ctrl-C and aborted at the o
   REQUIRE(rose.prints("ready\n"));
   rose.send(SIGINT);
   REQUIRE(rose.prints("cleaning up\n"));
-  // Only a repeated Ctrl-C counts as impatience, not SIGHUP or SIGTERM.
+  // Only a repeated Ctrl-C counts as a further request; a repeated SIGHUP or SIGTERM does not.
   rose.send(SIGHUP);
   rose.send(SIGTERM);
   rose.send(SIGTERM);

@@ -98,7 +98,7 @@ TEST_CASE("a function that is busy for a large part of the run is not rated as i
     World world(1, {}, [busy](std::size_t, double at) { return at < busy ? 1000.0 : 0; });
     world.run(60);
     CHECK(world.estimated(0) > 2);
-    // While a function is detached, nobody sees when it becomes quiet, so the estimate is less certain.
+    // While a function is detached, it is unknown when it becomes quiet, so the estimate is less certain.
     CHECK(world.estimated(0) > world.truth(0) / 5);
     CHECK(world.estimated(0) < world.truth(0) * 1.25);
   }
@@ -228,8 +228,8 @@ TEST_CASE("a burst of many functions does not detach infrequent ones") {
   limits.entry_seconds = 7e-6;
   limits.hot_rate = 0;  // so that functions are detached only because of their share of time
   limits.pause_seconds = 10;
-  // The first function is hot from the fifth second on. All others are entered together, twice within a hundredth of a
-  // second, and this four times per second.
+  // The first function is hot from the fifth second on. Four times per second, all others are entered together, twice
+  // within a hundredth of a second.
   World world(301, limits, [](std::size_t i, double t) {
     return i == 0 ? (t > 5 ? 30'000.0 : 0.0) : std::lround(t * 100) % 25 == 0 ? 200.0 : 0.0;
   });

@@ -107,8 +107,8 @@ TEST_CASE("only unanswered silences in the profile, not idle ones, make a silenc
   Dump asked;
   known_silence(asked, 10, 17, 2, 1, true, 0.1);
   CHECK(partitions(plan_of(config, dump, profile_of(asked))).empty());
-  // If the tracer does not know what stayed unanswered, a silence in the profile that lasted to the end of the run
-  // shows nothing about the usual length of silences, but a silence that ended before the end of the run does show it.
+  // If the tracer does not know what stayed unanswered, only a silence in the profile that ended before the end of the
+  // run shows how long silences usually are. One that lasted to the end of the run does not show this.
   Dump unknown, to_the_end, over;
   unknown.silence(3, 14, "n2", "10.77.0.1", "10.77.0.2");
   unknown.scf(9, "n1", "openat", EACCES, "/data/x");

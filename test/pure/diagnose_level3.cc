@@ -280,8 +280,8 @@ TEST_CASE("level 3: if a probing run cannot be armed, the sites are tried one by
   const Diagnosis d = unsurveyed(config, crash_after(store_acts(), 5.05), play, &code);
   CHECK(d.target_reached);
   CHECK(places_tried(d) == std::vector<std::string>{"store+0x10", "store+0x20"});
-  // The warning is given once, because a place that cannot be tested on this machine may be the one that reproduces the
-  // bug.
+  // A warning is given, because a place that cannot be tested on this machine may be the one that reproduces the bug.
+  // It is given only once.
   CHECK(std::count_if(d.plan.warnings.begin(), d.plan.warnings.end(), [](const std::string& warning) {
           return warning.find("left out of the search: the kernel refuses these probes") != std::string::npos;
         }) == 1);

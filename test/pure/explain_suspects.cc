@@ -1034,7 +1034,8 @@ TEST_CASE("the caller of a function that only failing runs enter is a suspect", 
                         [&](const auto& s) { return s.function == function; })
         ->why;
   };
-  // The check may be missing in the function that calls first, or in the function that it calls.
+  // A check may be missing in the called function itself. Therefore the decision of its caller clears it only in part:
+  // not at all in the first of these calls, and by half in the second.
   for (const std::string function : {"expire", "revoke"}) {
     explain::Explanation later = e;
     add_callers(later,

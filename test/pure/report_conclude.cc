@@ -70,7 +70,7 @@ TEST_CASE("a build is fixed only if the faults were effective and the workload d
       .run(miss, good())
       .run(hit, good())
       .concludes(Verdict::reproduced, "the bug still occurs: in 1 of 2 conclusive runs", 1);
-  // A single inconclusive run is enough to prevent that the bug counts as fixed.
+  // If a single run is inconclusive, the bug does not count as fixed.
   Made(true)
       .run(miss, good())
       .run(miss, {outcome("cut", true, kSilent), outcome("late", true)})
