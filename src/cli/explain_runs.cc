@@ -351,7 +351,7 @@ Result<void> ComparedRuns::complete_java_stacks(explain::Input& input) {
   if (!before_calls_) {
     before_calls_.emplace();
     config::Config config = watchable_.config;
-    // the other backend kills a process before its values can be read
+    // use this backend, because the override backend kills a process before its values can be read
     config.inject.syscall = config::Backend::seccomp;
     replay::RunOptions options = options_.run;
     options.number = made_ + 1;

@@ -57,7 +57,7 @@ class ComposeReader {
   static std::int64_t duration(const Yaml& value, std::string_view key);
   // A size in the engines' form: "512m", "1.5GiB", "-1". May be empty.
   static std::string size(const Yaml& value, std::string_view key);
-  // The same in bytes, for mounts, whose units have one letter. "" if empty.
+  // A size in bytes, for mounts, whose units have only one letter. "" if empty.
   static std::string bytes(const Yaml& value, std::string_view key);
   // The mode of a file: 0440, 0o440 and 288 are the same number, as in Compose.
   static unsigned file_mode(const Yaml& value, std::string_view key);

@@ -42,7 +42,7 @@ struct Homes {
   std::vector<std::string> folders;
   std::string begins_in;  // the working directory, if it is one of `folders`; otherwise ""
   std::vector<std::string> left;
-  // Adds a folder, unless it is in one of them: the overlay of the outer folder includes it.
+  // Adds a folder, unless it is inside one of `folders`, because the overlay of that folder includes it.
   void add(const std::string& path);
 };
 [[nodiscard]] Homes find_homes(const Seen& seen, const Words& words);

@@ -223,7 +223,7 @@ std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
   return transfer(memory, false, at, &magic, sizeof magic) && magic == ROSE_CLOCK_MAGIC ? at : 0;
 }
 
-// There are two copies: the process reads one while the other is written.
+// Writes the shifts. There are two copies of them: the process reads one while the other is written.
 bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts, unsigned long announce) {
   // Write this before the shifts, so that the first reading of a wrong clock is reported.
   if (!transfer(memory, true, block + offsetof(rose_clock_parameters, announce), &announce, sizeof announce))
