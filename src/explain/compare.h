@@ -38,9 +38,9 @@ struct Difference {
   double ochiai = 0;
   double noise = 0;     // 0: all equal runs agree; 1: half of them have the step
   std::size_t odd = 0;  // number of failing and correct runs that are exceptions on their side
-  // A permutation test labels some runs as failing, as many as have failed, in all possible ways. This is the share of
-  // the ways in which some step separates the two sides at least as clearly as this step does. Not set for successions,
-  // values and messages between nodes.
+  // The result of a permutation test: as many runs as have failed are labelled as failing, in all possible ways. For
+  // this share of the ways, some step separates the two sides at least as clearly as this step does with the true
+  // labels. Not set for successions, values and messages between nodes.
   std::optional<double> by_chance;
   // Either all failing runs have the step and no correct run does, or the reverse, and a shorter fault that reproduces
   // the bug does not change this.
@@ -66,7 +66,7 @@ struct Difference {
 struct Swapped {
   std::uint32_t early = 0, late = 0;  // kinds
   std::uint32_t in = kNoKind;         // the function that the thread of `late` had entered last
-  bool only_bug = false;  // there are runs with the fault but without harm, and their order is that of correct runs
+  bool only_bug = false;  // there are runs with the fault but without harm; they have the order of correct runs
   Nearness nearness = Nearness::elsewhere;
   std::int64_t after_ns = 0;  // time from the fault to `late` in failing runs
   double weight = 0;

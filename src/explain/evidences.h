@@ -39,8 +39,8 @@ class Evidences {
 // "all 5", "3 of 5".
 [[nodiscard]] std::string times(std::size_t have, std::size_t all);
 
-// The application's frames, innermost first, each function once. If a function passes a closure that it contains to a
-// library, for example to an iterator, the closure counts as a part of the function.
+// The application's frames, innermost first, each function once. If a function passes one of its closures to a library
+// (for example to an iterator), the closure counts as a part of the function.
 [[nodiscard]] std::vector<const schedule::Frame*> application(const schedule::Stack& stack,
                                                               std::size_t most = kMostFrames);
 
@@ -66,7 +66,8 @@ void from_harmless_stacks(const Input& input, Evidences& out);
 // The function that a failed call's error reached last. An error goes outward from function to function, each of which
 // returns it to the next one. The first function that returns as in correct runs has dealt with the error, or has
 // dropped it. It is a suspect, because errors are most often mishandled by the code that should handle them (Yuan et
-// al.). This also holds for every other result that only failing runs return: the function that gets it acts on it.
+// al.). The same holds for every other result that functions return only in failing runs, because the function that
+// gets the result acts on it.
 void from_results(const Input& input, const Comparison& comparison, std::size_t failing, Evidences& out);
 
 // Defined in message_features.cc:
@@ -87,8 +88,9 @@ void from_requests(const Input& input, std::size_t failing, Evidences& out);
 void from_messages(const Input& input, std::size_t failing, Evidences& out);
 
 // The functions that handle the first messages of a node that come after a pause or a partition has ended. The node
-// does not know what has happened meanwhile: its messages are late, and the code that should refuse them is in these
-// functions or near them. In correct runs, in which no message is late, the same functions may handle the messages.
+// does not know what has happened meanwhile. The messages that it receives are late, and the code that should refuse
+// them is in these functions or near them. In correct runs, in which no message is late, the same functions may handle
+// the messages.
 void from_late_messages(const Input& input, std::size_t failing, Evidences& out);
 
 // Defined in difference_features.cc: the functions in which failing and correct runs differ.

@@ -21,7 +21,7 @@ namespace rose::explain {
 
 enum class Verdict {
   explained,
-  nothing_found,   // the bug occurred, but no fault fired, or failing and correct runs differ only as by chance
+  nothing_found,   // the bug occurred, but no fault fired, or all differences may be due to chance
   not_reproduced,  // the bug did not occur
   inconclusive,    // runs could not be judged, or the bug occurs without faults
 };
@@ -46,7 +46,7 @@ struct Call {
   std::string node;
   std::string file;     // the position of the call; "" if unknown
   int line = 0;         // 0 unknown
-  bool starts = false;  // the caller does not call: it starts a goroutine or a thread, or passes a callback
+  bool starts = false;  // not a direct call: the caller starts a goroutine or a thread, or passes a callback
 };
 
 // What followed a call that a fault made fail.
@@ -185,7 +185,8 @@ inline constexpr std::size_t kMostStoryLines = 16;
 void drop_silent_values(Explanation& explanation, const std::vector<std::string>& asked);
 
 // fresh_functions(): the suspects that only failing runs enter. lost_functions(): those that only correct runs enter.
-// Both return the best first, at most `most`. A caller of these functions takes another branch than in the other runs.
+// Both return the best first, at most `most`. A caller of these functions takes a different branch than in the runs of
+// the other side.
 [[nodiscard]] std::vector<std::string> fresh_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<std::string> lost_functions(const Explanation& explanation, std::size_t most);
 [[nodiscard]] std::vector<Aftermath> aftermaths_of(const Input& input);

@@ -45,7 +45,7 @@ struct Evidence {
   // `lost`: the nodes on which all correct runs enter it after the fault, and no failing run does.
   std::set<std::string> fresh, lost;
   std::string named_by;  // the word of the symptom that its name contains
-  // weight of the difference described by `differs` and the features after it, up to `dead`
+  // weight of the difference that the features from `differs` to `dead` (in the order of features.def) describe
   double heaviest_of_own = 0;
   std::multimap<double, std::string, std::greater<>> why;  // heaviest first
 

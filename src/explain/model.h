@@ -1,6 +1,7 @@
-// One model ranks the suspects: a conditional logit over their features. A suspect's score is the probability that it
-// mishandled the fault, among the suspects. The weights are fitted on recorded explanations by test/eval/fit, which
-// writes fitted.def. Pure, except for the weights, which are global: they are set once, before anything is explained.
+// One model ranks the suspects: a conditional logit over their features. A suspect's score is the probability that it,
+// and none of the other suspects, mishandled the fault. The weights are fitted on recorded explanations by
+// test/eval/fit, which writes fitted.def. Pure, except for the weights, which are global: they are set once, before
+// anything is explained.
 #pragma once
 
 #include <string>

@@ -39,10 +39,10 @@ struct RecordedDivergence {
   // an upper bound of the probability that one of the keys that differ from run to run separates the sides by chance
   double chance = 1;
 };
-// Returns at most one divergence for each node: the earliest message that all failing runs received after the same
-// messages of the same key, and that no correct run received there. None if the probability of such a divergence by
-// chance alone is above one fifth. The runs must be aligned. For each thing that could not be determined, `words`
-// receives a sentence with the reason.
+// A divergence is a message of one key: all failing runs received it after the same messages of this key, and no
+// correct run did. Returns at most one for each node, the earliest; none if a divergence by chance alone has a
+// probability above one fifth. The runs must be aligned. For each thing that could not be determined, `words` receives
+// a sentence with the reason.
 [[nodiscard]] std::vector<RecordedDivergence> recorded_divergences(const Input& input, std::vector<std::string>& words);
 
 // The divergence as a sentence: "n1 takes ...".

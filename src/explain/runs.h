@@ -100,7 +100,8 @@ struct Run {
   std::int64_t zero_ns = 0;  // when the workload began, wall clock
   std::int64_t end_ns = 0;   // when the workload ended, or when the oracle found the bug
   std::int64_t cut_ns = 0;   // time of the first fault, or the moment that corresponds to it: see align()
-  // with a fault: steps between this time and the cut may be later than the cut of correct runs; see align()
+  // with a fault: steps between this time and the cut may correspond to steps after the cut of correct runs; see
+  // align()
   std::int64_t known_ns = 0;
   // without a fault: the cut is the same step as in failing runs; false: it is only at about the same time
   bool found_cut = true;
@@ -129,7 +130,8 @@ struct Run {
 void doubt_exchanges(const std::vector<Run>& runs, Kinds& kinds);
 
 // Marks failed lookups that are no evidence. If correct runs fail to find many files of one kind (class files, modules,
-// catalogues), then which files are looked up depends on when something is loaded, not on decisions of the program.
+// catalogues), the set of files that are looked up depends on when something is loaded, not on decisions of the
+// program.
 void doubt_lookups(const std::vector<Run>& runs, Kinds& kinds);
 
 // Maps each kind to the kind into which it was merged.

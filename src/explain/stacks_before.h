@@ -14,9 +14,9 @@
 
 namespace rose::explain {
 
-// Returns the schedule changed so that each fault which hits a JVM's thread at the return of a call hits it just before
-// that call. Nothing if no failing run lacks Java frames for that reason. `is_java`: whether a node, by its name, runs
-// a JVM.
+// Returns a copy of the schedule in which each fault that hits a thread of a JVM when a call returns hits the thread
+// just before this call instead. Nothing if no failing run lacks Java frames for that reason. `is_java`: whether a
+// node, by its name, runs a JVM.
 [[nodiscard]] std::optional<schedule::Schedule> before_calls(const schedule::Schedule& schedule,
                                                              const std::vector<Run>& runs,
                                                              const std::function<bool(const std::string&)>& is_java);
