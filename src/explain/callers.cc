@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMostNameBytes = 64;  // longest text of a value, in bytes
 constexpr std::size_t kMostCallers = 3;     // most callers of one function
-constexpr std::size_t kMostDecisions = 5;   // later decisions are consequences of the first five
+constexpr std::size_t kMostDecisions = 5;   // later decisions count as consequences of the first five
 // if the feature `arrived` of a function is higher, the function was on the stack that faults hit in more than one run
 // of five
 constexpr double kOnStack = 0.2;

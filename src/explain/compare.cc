@@ -24,12 +24,12 @@ constexpr double kLeastWeight = 0.25;
 constexpr double kLeastContrast = 0.6;
 constexpr double kNeedless = 0.5;  // factor for a step that is absent when a shorter fault reproduces the bug
 constexpr double kSame = 0.25;     // smaller differences between shares of runs count as chance
-// Factors for steps that correct runs also make, only earlier (for example a start, which a crash repeats), and for
-// steps that also occur in runs without harm.
+// Factors for steps that correct runs also make, only earlier (for example at a start, which is repeated after a
+// crash), and for steps that also occur in runs without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
-// Added to the number of sources of noise that the runs show, as half a source that no run shows, so that a comparison
-// of few runs is never taken for proof.
+// Half a source of noise, added to the number of sources that the runs show. There may be further sources that no run
+// shows, so a comparison of few runs is never taken for proof.
 constexpr double kUnseenSource = 0.5;
 
 using Key = std::uint64_t;  // one kind of step, or two kinds in succession
@@ -176,7 +176,8 @@ class Noise {
 
  private:
   [[nodiscard]] double sources(std::size_t failing, std::size_t sound) const {
-    std::size_t balanced = 0;  // properties that nearly as many runs have as there are failing or correct runs
+    std::size_t balanced =
+        0;  // properties that as many runs have as there are failing or correct runs, give or take one
     for (const std::vector<bool>& pattern : patterns_) {
       const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
       const auto beside = [&](std::size_t k) { return have + 1 >= k && have <= k + 1; };

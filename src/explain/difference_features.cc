@@ -153,7 +153,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
         break;
       case StepKind::value:
         if (kind.function.empty()) break;
-        // The caller decides on an argument, so the argument is no evidence against the function that gets it.
+        // The caller chooses an argument, so the argument is no evidence against the function that gets it.
         if (!input.questions[kind.question].about_argument()) describe(d, killed, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,

@@ -1,5 +1,5 @@
 // Finds the function on the stack of a failed call that handled the error: the function that made the thread's next
-// call, because the functions further in had then returned. It corresponds, in languages without exceptions, to the
+// call, because the functions further in had returned by then. It corresponds, in languages without exceptions, to the
 // handler that catches an exception.
 #include <algorithm>
 #include <map>
@@ -18,7 +18,7 @@ std::vector<std::string> functions_of(const schedule::Stack& stack) {
     if (!is_applications(frame)) continue;
     std::string key = key_of(frame.function);
     if (std::find(out.begin(), out.end(), key) != out.end()) continue;
-    // A library ran the closure for the function that contains it, and may run it again.
+    // The function passed the closure to a library, which may call it several times, so the function counts instead.
     if (!out.empty() && is_closure_in(out.back(), key)) out.back() = std::move(key);
     else out.push_back(std::move(key));
   }

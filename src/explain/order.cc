@@ -15,9 +15,9 @@ constexpr std::size_t kFewestRuns = 4;   // least number of runs of each side; w
 constexpr std::size_t kMostOfNode = 40;  // at most this many steps of a node are examined, the earliest ones
 // least gap in ns; not smaller, because times of log lines are exact only to some milliseconds
 constexpr std::int64_t kLeastGap = 20'000'000;
-// Upper estimate of the share of those pairs of steps that pass the checks of swapped() although their order varies by
-// chance. In simulations it is a fifth if the times of a step cluster around two values, and almost zero if they
-// cluster around one.
+// Of the pairs of steps whose order varies by chance, some pass the checks of swapped(): this is an upper estimate of
+// their share. In simulations the share is a fifth if the times of a step cluster around two values, and almost zero if
+// they cluster around one.
 constexpr double kFarApart = 0.25;
 constexpr double kFullWeight = 0.6;  // less than 1, because none of the steps is new
 

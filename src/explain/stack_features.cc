@@ -60,9 +60,10 @@ bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const s
 }
 
 // The function that a crash leaves half done: the innermost function on the stack that, since it was entered, has
-// already changed something or has already made the same call once before. The work of the functions further in is done
-// completely or not at all, so the mistake is in the function that makes both steps. Entries of busy functions are not
-// recorded, so such a function is passed over, although it may be the one that is half done.
+// already changed something or has already called the next function further in once before. The functions further in
+// have done their work completely or not at all, so the mistake is in the function that has done a part of its work.
+// Entries of busy functions are not recorded, so such a function is passed over, although it may be the one that is
+// half done.
 struct HalfDone {
   std::size_t frame = 0;  // index into `frames`
   double share = 0;       // probability that this function, and none further in, was half done; 0: no function is known

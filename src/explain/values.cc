@@ -14,7 +14,7 @@ namespace {
 
 // After this many distinct values it is certain that there are many.
 constexpr std::size_t kMostDistinct = 4 * kFewValues;
-constexpr double kAddress = 1ULL << 40;  // numbers in programs are rarely this large
+constexpr double kAddress = 1ULL << 40;  // a number from here on is probably an address
 
 struct Counting {
   std::map<std::string, ValueCount> counts;
