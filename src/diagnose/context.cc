@@ -90,8 +90,8 @@ void narrow_to_paths(const trace::TraceBase& trace, const trace::Event& event, c
   const bool both = info.path2 >= 0 && !std::string_view(info.name).starts_with("symlink");
   if (both) call.path2 = glob_of(event.path2);
   call.path = call.path2 ? steady_glob() : glob_of(event.path);
-  // If `path2` is not set, `path` may match either path of a call. A symbolic link that points to the file differs from
-  // a link that has the file's name. So set `path2` to "*", which makes `path` match only the first path.
+  // If `path2` is not set, `path` may match either path of a call. Set `path2` to "*", so that `path` matches only the
+  // first path. Otherwise a symbolic link that points to the file and a link that has the file's name would both match.
   if (!both && info.path2 >= 0 && event.path2 != 0 && call.path) call.path2 = "*";
 }
 

@@ -1,6 +1,6 @@
 // Learns from the observables that a run contains, in addition to the oracle's answer. An observable that occurs in a
 // run without the bug does not distinguish the failure, so its priority falls, and with it the weight of the candidates
-// that it may follow from. Relative to these, the observables that have not occurred yet gain priority (ANDURIL,
+// that it may follow from. The observables that have not occurred yet thus gain priority over those that have (ANDURIL,
 // section 5.2, algorithm 2).
 #pragma once
 
@@ -19,8 +19,8 @@ namespace rose::diagnose {
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 
-// Compares the failure's logs with the runs of a schedule that reproduced the bug. Messages that report a problem in
-// these logs are expected in the runs, unless they also occur in runs without faults or precede the workload.
+// Compares the failure's logs with the runs of a schedule that reproduced the bug. Those messages of these logs that
+// report a problem are expected in the runs, unless they also occur in runs without faults or precede the workload.
 struct MissingMessages {
   std::vector<std::string> words;  // expected messages that did not occur; empty if enough of them did
   std::size_t of = 0;              // number of expected messages
@@ -56,7 +56,7 @@ class Feedback {
   };
   struct Known {
     std::string fault;
-    std::string key;  // the observable that the candidate itself is; "": none
+    std::string key;  // the candidate's own observable; "": it has none
     std::vector<Follows> follows;
     double consequence = 1;  // factor; falls when `key` occurs in runs that did not inject the fault
   };

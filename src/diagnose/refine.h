@@ -19,7 +19,7 @@ namespace rose::diagnose {
 // The schedule that is reported.
 struct Found {
   Lead lead;
-  std::optional<Lead> fewest_faults = {};  // the last form from which only faults had been removed
+  std::optional<Lead> fewest_faults = {};  // the last form that had changed only by the removal of faults
   std::size_t dropped = 0;                 // number of faults that simplification removed
   std::vector<std::string> changes = {};   // for people: the other simplifications
   schedule::Tally confirmed = {};          // outcomes of the runs that confirmed the found schedule

@@ -1,6 +1,6 @@
 // Proposes simpler forms of a schedule that reproduces the bug: fewer faults, fewer conditions, lower counts, shorter
-// durations, rounded times, more general paths. Proposes one form at a time, with as many changes as will probably not
-// matter, and continues according to the outcome of its runs. Makes no runs itself.
+// durations, rounded times, more general paths. Proposes one form at a time. A form contains several changes at once if
+// they will probably not matter. The outcome of its runs determines the next form. Makes no runs itself.
 #pragma once
 
 #include <deque>

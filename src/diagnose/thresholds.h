@@ -13,7 +13,8 @@ namespace rose::diagnose {
 
 using namespace weights;
 
-// The share of each point of the workload, if the time of the first fault is unknown.
+// If the time of the first fault is unknown, it is tried at several points of the workload. This is the share of the
+// weight that each point gets.
 inline double point_share(std::size_t point) {
   return point == 0 ? kPointFirst : point == 1 ? kPointSecond : kPointThird;
 }
@@ -61,8 +62,8 @@ inline constexpr int kMostSimilar = 24;
 // --- more reliable schedules than the accepted one
 // Runs to find a more reliable schedule; if they find none, the accepted schedule is good enough.
 inline constexpr int kMostReliability = 24;
-// The final test may be the first to show misses, when minimisation has used up the runs. Then up to this many runs are
-// allowed beyond kMostAfterFirst, because a schedule that misses costs its user more runs than these.
+// The final test may be the first to show misses, when minimisation has used up the runs. Then up to this many runs
+// beyond kMostAfterFirst are allowed, because the misses of such a schedule would cost its user more runs later.
 inline constexpr int kLeastReliability = 12;
 inline constexpr int kReliableMisses = 1;  // a schedule that misses more often in its test is not more reliable
 

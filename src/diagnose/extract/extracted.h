@@ -35,8 +35,8 @@ class Ids {
 
 // A candidate for the fault, with `count` events and neutral values of its other properties.
 [[nodiscard]] Candidate candidate_of(schedule::Fault fault, std::uint64_t count, std::int64_t ts);
-// Sets the properties of a candidate that follow from how its observation is known. A candidate that the kernel
-// recorded does not change.
+// Sets the properties of a candidate that depend on the origin of its observation. Changes nothing if the kernel
+// recorded the observation.
 void set_origin(Candidate& candidate, const Origin& origin);
 // For a fault that had not ended when the dump was written: adds the second duration to try. A dump that contains the
 // start of the workload ends with the run. The fault is then first tried until the end of the run, and afterwards with
