@@ -14,8 +14,8 @@ class Logs;
 
 struct ClockJump {
   std::size_t log = 0;              // index into Logs::nodes
-  std::int64_t at_ns = 0;           // time of the first message with a changed timestamp, by the clock as it was before
-  std::int64_t until_ns = kNoTime;  // when the clock was set right again, by the wrong clock; kNoTime: not seen
+  std::int64_t at_ns = 0;           // time of the first message with a changed timestamp, by the clock before the step
+  std::int64_t until_ns = kNoTime;  // when the clock was set right, as the wrong clock showed it; kNoTime: not seen
   std::int64_t change_ns = 0;       // negative: the clock was set back
   double weight = 0;                // how reliable the evidence is, 0..1
   std::string words;                // "server.log:17 of n1: its times jump forward by 1h, and back 9s later"

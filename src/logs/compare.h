@@ -30,7 +30,8 @@ struct Observed {
   std::uint32_t first = 0;  // index of the first unmatched message of this kind
   // number of these messages in the failure, and in the normal node that has the most of them
   std::uint64_t count = 0, normal = 0;
-  // 1: no normal node has the message; less, above 0: it is only more frequent, or neither a warning nor an error
+  // 1: no normal node has the message; between 0 and 1: the failure only has more of it, or it is neither a warning nor
+  // an error
   double weight = 0;
 };
 

@@ -50,9 +50,9 @@ struct Found {
 // True for a line of a stack trace: Java's "\tat x.Y.z(", Python's "  File \"x.py\", line 3". Paths in such a line are
 // those of source files, not of the file for which the operation failed.
 [[nodiscard]] bool is_code_line(std::string_view line);
-// The operation of a call that the message names as a call: in Go's form ("write /x: no space left on device"),
-// perror's ("fsync: ..."), nginx's ("pwrite() "/x" failed (28: ..."), Node.js's ("ENOSPC: no space left on device,
-// write"), or in a native method of the JDK; `native` then receives the system call of that method.
+// The operation of a call that the message names in the form of Go ("write /x: no space left on device"), perror
+// ("fsync: ..."), nginx ("pwrite() "/x" failed (28: ...") or Node.js ("ENOSPC: no space left on device, write"), or by
+// a native method of the JDK. In the last case, `native` receives the system call that the method makes.
 [[nodiscard]] Operation named_call(std::string_view low, const Found& error, std::string_view& native);
 
 // The path nearest to the error. It is in quotes, or it is a word with a slash. "" if there is none.

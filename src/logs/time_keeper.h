@@ -9,10 +9,10 @@
 namespace rose::logs {
 
 // Completes the timestamps of one file. A missing year is chosen for the first line without a year. If other lines of
-// the file state a year, the time of the first line is to be as near as possible to the time of such a line (near()).
-// Otherwise it must not be after `written_ns`, when the file was last written. A missing date is chosen so that the
-// last line is not after `written_ns`. For the other lines, their order decides: a timestamp that is more than half a
-// year or half a day before its predecessor begins the next year or day.
+// the file state a year, the year is chosen so that the line is as near as possible to such a line in time (near()).
+// Otherwise it is the latest year in which the line is not after `written_ns`, the time at which the file was last
+// written. A missing date is chosen so that the last line is not after `written_ns`. For the other lines, their order
+// decides: a timestamp that is more than half a year or half a day before its predecessor begins the next year or day.
 class TimeKeeper {
  public:
   // `zone_ns`: ns east of Greenwich, for timestamps without a zone.

@@ -58,9 +58,9 @@ class Watch {
 [[nodiscard]] Watch::Growth growth_of_text(std::string_view text, const std::filesystem::path& run_dir);
 
 // Sets the times of those nodes of the failure that have no timestamps, from the run without faults, which ended at
-// `end_ns`. A matched message gets the time of its counterpart. A message before the next matched one gets a time just
-// before it, because what it reports happened before. Messages after the last matched one are spread over the remaining
-// time.
+// `end_ns`. A matched message gets the time of its counterpart. An unmatched message gets a time just before that of
+// the next matched message, because what it reports happened earlier. Messages after the last matched one are spread
+// over the remaining time.
 void align(Logs& failure, const Logs& normal, const Difference& difference, std::int64_t end_ns);
 
 }  // namespace rose::logs

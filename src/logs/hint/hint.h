@@ -43,7 +43,7 @@ struct Hint {
   std::int64_t took_ns = 0;
   std::vector<std::string_view> syscalls;  // call: the system calls that may have failed, most likely first
   std::string path;                        // call: the file; "": unknown
-  // call, silence: address or name of the peer; clock: the node from whose clock it differs; "": unknown
+  // call, silence: address or name of the peer; clock: the node whose clock shows another time; "": unknown
   std::string peer;
   int signal = 0, exit_code = -1;  // end: how the process ended; -1: no exit code is known
   bool closed = false;             // silence: the peer's machine closed or refused the connection

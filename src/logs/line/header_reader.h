@@ -96,7 +96,7 @@ class HeaderReader {
   // content of a bracket that was taken for a thread; it may be the message if it ends the line
   std::string_view last_bracket_;
   bool over_ = false;          // the header is complete
-  bool strong_level_ = false;  // the level was written so that it suffices for a header without a timestamp
+  bool strong_level_ = false;  // the level has a form that suffices for a header without a timestamp
   bool just_timed_ = false;
   bool redis_ = false, ceph_ = false, pipes_ = false;
 };

@@ -23,7 +23,7 @@ class Wrap {
   [[nodiscard]] bool continues(std::string_view before, std::string_view line);
   // The text that the cut removed between two lines: "" or " ".
   [[nodiscard]] std::string_view removed() const { return kind_ == Kind::columns ? "" : " "; }
-  // The lines, in which continuations were joined to the lines that they continue.
+  // The lines, after each continuation was joined to the line that it continues.
   [[nodiscard]] std::vector<std::string> join(std::span<const std::string> lines);
 
  private:

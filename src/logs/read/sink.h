@@ -49,8 +49,8 @@ class Sink {
  private:
   void append(std::string_view between, std::string_view text);
 
-  // Tracks whether a Python traceback has begun. It ends with its exception, unless another traceback follows, of an
-  // exception that was raised while the first one was handled. Later lines on the same output come from other programs.
+  // Tracks whether a Python traceback has begun. It ends with its exception, unless the traceback of another exception
+  // follows, which was raised while the first one was handled. Later lines on the same output come from other programs.
   void note_traceback(std::string_view line);
   static bool ends_traceback(std::string_view line);
 
