@@ -155,8 +155,8 @@ class JumpFinder {
         if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether)
           ++meanwhile;
     }
-    // If the log continues for less than half of the jump after the other logs, the node may only have been stopped
-    // last.
+    // If the message after the jump is less than half of the jump later than the end of the other logs, the node may
+    // only have been stopped last.
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
         std::abs(last - end) > kEndTogether || is_stop(file, step.message))
       return 0;

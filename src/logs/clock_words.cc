@@ -11,8 +11,8 @@
 namespace rose::logs {
 namespace {
 
-// Distances in characters. kWithin: the amount is searched this far after the match. kNearby: words that mark an amount
-// as a limit, or give its sign, are searched this far before the match or after the amount.
+// Distances in characters. kWithin: the amount is at most this far after the match. kNearby: words that mark an amount
+// as a limit, or give its sign, are at most this far before the match or after the amount.
 constexpr std::size_t kWithin = 200, kNearby = 24;
 constexpr double kLeastOff = 100e6;  // ns; smaller differences between clocks are normal
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;

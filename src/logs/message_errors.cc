@@ -84,8 +84,8 @@ Found MessageReader::error_before_failure() const {
 }
 
 // The last operation that is named before the error. If there is none, the first operation after the error. Operations
-// in the words of the error do not count ("too many open files"), except those that create processes, which no other
-// error names: "unable to create native thread".
+// in the words of the error do not count ("too many open files"). The creation of processes is an exception ("unable to
+// create native thread"); it is used if the message names no other operation.
 Operation MessageReader::find_operation(std::size_t from, const Found& error) const {
   const Statement* best = nullptr;
   bool before = false, within = false;

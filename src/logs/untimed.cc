@@ -17,7 +17,7 @@ namespace rose::logs {
 namespace {
 
 constexpr std::chrono::milliseconds kEvery{2};
-constexpr int kListEvery = 25;                // the list of files is updated once in this many times kEvery
+constexpr int kListEvery = 25;                // the list of files is updated every kListEvery * kEvery
 constexpr std::int64_t kMatchSpacing = 1000;  // ns between the messages that are placed before a matched message
 
 bool has_times(const NodeLog& node) {

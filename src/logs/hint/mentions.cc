@@ -132,7 +132,8 @@ std::optional<std::string> one_of_several(const std::vector<NodeName>& names, st
   if (named < 2 || meaning.lost_end == 0) return std::nullopt;
   if (nearest != std::string_view::npos && after.substr(0, nearest).find_first_of(",;") == std::string_view::npos)
     return following;
-  // In "n2 is down, asked n3", another clause follows, and exactly one node precedes.
+  // In "n2 is down, asked n3", the node that follows is in another clause. So use the node that precedes, if there is
+  // exactly one.
   const std::string_view before = text.substr(0, text.size() - after.size());
   std::vector<std::string> first;
   for (const NodeName& node_name : names)

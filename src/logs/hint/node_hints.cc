@@ -166,7 +166,7 @@ void NodeReports::add_hints() {
 }
 
 void NodeReports::add_refusal(const std::string& other, const Report& report, bool unnamed) {
-  // No network is between a process and its Unix socket.
+  // A Unix socket is reached without a network, so a firewall cannot have refused the connection to it.
   if (!peers_.contains(other) && !lacks_listener(report.meaning))
     add_silence(found_, n_, other, report, kRefusedByFirewall, unnamed);
   bool ended = false;

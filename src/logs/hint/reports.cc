@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostFolded = 1'000;  // the paths of at most this many failures of one node are compared
 constexpr double kClearlyMore = 3;          // A weight that is greater than another by this factor replaces it.
-// An exhausted resource, which is an alternative to the call that the message may mean.
+// The weight of an exhausted resource: the message may mean the resource itself instead of one failed call.
 constexpr double kResourceItself = 0.35;
 constexpr double kUnstatedFailure = 0.28;  // an operation on a file failed, and no reason is stated
 // factor by which the second most frequent error is less likely than the most frequent one

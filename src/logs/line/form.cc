@@ -47,8 +47,8 @@ bool is_call(std::string_view line) {
   return open != std::string_view::npos && open > 0 && line.ends_with(')') && line.find(' ') > open;
 }
 
-// True if the line begins with one blank, as where levels are aligned to the right. Frames of a stack are further
-// indented.
+// True if the line begins with exactly one blank, as it does if levels are aligned to the right. Frames of a stack have
+// a deeper indentation.
 bool is_padded(std::string_view line) { return line.size() > 1 && line[0] == ' ' && !blank_char(line[1]); }
 
 }  // namespace
@@ -94,7 +94,8 @@ struct Form::Inner {
   bool open = false;         // the log of the container has split a line, and the next part is still to come
   std::size_t strays = 0;    // consecutive lines that fit no form and were treated as continuations
 
-  // True if the line has the form of a continuation. Where most lines begin with a blank, the blank does not show it.
+  // True if the line has the form of a continuation. If most lines begin with a blank, a blank does not make a line a
+  // continuation.
   [[nodiscard]] bool is_rest(std::string_view line) const {
     return looks_like_rest(padded && is_padded(line) ? line.substr(1) : line);
   }
@@ -276,8 +277,8 @@ std::string Form::words() const {
 }
 
 namespace {
-// An example of several layers is a collector around a container runtime around a terminal. More layers than this do
-// not occur in practice.
+// A file may have several layers, for example those of a collector, a container runtime and a terminal. More than
+// kMostLayers do not occur in practice.
 constexpr std::size_t kMostLayers = 5;
 
 bool is_export(const std::string& line) {
@@ -345,7 +346,8 @@ Form Form::choose(std::span<const std::string> sample, const CustomForm* custom,
     if (i != best && fits[i] != 0) in.also.push_back(kKinds[i]);
   }
   if (in.kind == Kind::header && in.layout.empty()) in.layout = "level message";
-  // Without times, a level may begin only a few of the messages, and the other lines are not parts of these few.
+  // If the lines have no times, perhaps only a few of the messages begin with a level. The lines between these are then
+  // messages of their own.
   const auto formless = std::count_if(inside.begin(), inside.end(), [&](const std::string& text) {
     return !text.empty() && !in.is_rest(text) && !is_call(text);
   });
