@@ -63,7 +63,7 @@ struct ReportedLimit {
   std::uint64_t count = 1;                                    // number of messages
   double weight = 0;                                          // 0..1: how clearly the logs report it
   std::string words;                                          // for people: the message
-  bool inferred = false;  // no message states the limit: the node continued as before
+  bool inferred = false;  // the limit is only assumed, because the node continued as before
 };
 
 struct Evidence {

@@ -17,8 +17,8 @@ class Programs {
  public:
   explicit Programs(const Given& given);
 
-  // True if no run of the profile started, on any node, the last program that the process executed before `ts`
-  // (nanoseconds). False if the dump does not contain that exec, or the profile contains no execs.
+  // True if the last program that the process executed before `ts` (nanoseconds) was not started on any node in any run
+  // of the profile. False if the dump does not contain that exec, or the profile contains no execs.
   [[nodiscard]] bool foreign(int node, std::int32_t pid, std::int64_t ts) const;
 
  private:

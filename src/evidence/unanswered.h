@@ -22,12 +22,12 @@ struct Services {
 //
 // Assumption: if tracers record the connects of one node and the accepts of the other node, an attempt without an
 // accept did not arrive, or its answer did not arrive. (If the other node had ended or was paused, that is a cause of
-// its own, which explains the attempt.) An attempt counts only if all of the following hold. The service was open: an
-// earlier attempt of the node was accepted, or the other node listened and had accepted a connection. One of the two
-// nodes accepts a connection of the other again later. This excludes a server whose thread for connections has ended,
-// because it never accepts again. It also excludes a partition that has not healed, which appears as a silence sooner
-// or later anyway. The dump of the other node goes on after the attempt. A server accepts in any order, so each accept
-// is matched with the latest attempt before it.
+// its own, which explains the attempt.) An attempt counts only under three conditions. First, the service was open: an
+// earlier attempt of the node was accepted, or the other node listened and had accepted a connection. Second, one of
+// the two nodes accepts a connection of the other again later. This excludes a server whose thread for connections has
+// ended, because such a server never accepts again. It also excludes a partition that has not healed, which sooner or
+// later appears as a silence anyway. Third, the dump of the other node continues after the attempt. A server accepts in
+// any order, so each accept is matched with the latest attempt before it.
 [[nodiscard]] std::vector<Contact> unanswered(std::vector<Contact> begun, const std::vector<Contact>& contacts,
                                               const Services& services);
 

@@ -125,8 +125,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::int64_t early = 0;  // the partition began this long before the first failure
   };
   std::map<std::pair<int, int>, std::vector<Period>> pairs;
-  // Pairs of nodes. reached_since: since the last failure, the first has reached the second. answered_since: since
-  // then, the second has reached the first.
+  // Pairs of nodes. reached_since: the first node has reached the second one since its last failure to do so.
+  // answered_since: the second node has reached the first one since that failure.
   std::set<std::pair<int, int>> reached_since, answered_since;
   for (const Contact& c : contacts) {
     const std::pair pair{c.from, c.to};

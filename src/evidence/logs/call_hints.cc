@@ -58,13 +58,13 @@ void HintReader::add_call(const Hint& hint, const std::string& node, double weig
   // number of calls so far; each call gets a later time, so that the most likely calls come first
   std::int64_t later = 0;
   std::size_t left = 12;  // number of faults to try for one message
-  // If the message names a call that creates processes or maps memory, a file in it is not the file of that call.
+  // If the message names a call that creates processes or maps memory, a file in the message is not that of the call.
   const bool of_process = !hint.syscalls.empty() && is_process_call(hint.syscalls.front());
   for (const std::string_view call : hint.syscalls) {
     const kernel::SyscallInfo* info = kernel::find_syscall(call);
     if (info == nullptr || !case_.makes_call(node, call) || left == 0) continue;
     if (of_process && !hint.path.empty() && !is_process_call(call)) continue;
-    // If the message names a file, it does not mean a call without a file.
+    // If the message names a file, a call that uses no file is not meant.
     const bool without_file = is_network_call(call) || is_process_call(call);
     if (!hint.path.empty() && without_file && !of_process && !ends_connection(hint.error)) continue;
     std::vector<std::string> paths;

@@ -33,10 +33,10 @@ class HintReader {
   void build();
 
  private:
-  // Finds out how soon nodes are restarted, if several nodes were restarted. One supervisor restarts all nodes, always
-  // after the same delay. This delay is at most the shortest time between the last message of a process and the first
-  // message of the next process of its node. A node that was silent for longer was therefore still running at the
-  // beginning of its silence.
+  // Finds out how soon nodes are restarted, if several nodes were restarted. Assumption: one supervisor restarts all
+  // nodes, always after the same delay. Then this delay is at most the shortest time between the last message of a
+  // process and the first message of the next process of its node. A node that was silent for longer was therefore
+  // still running at the beginning of its silence.
   void find_restart_delay();
   // True for an end whose only evidence is that the node starts again later in the same log.
   [[nodiscard]] bool between_lives(const logs::Hint& hint) const;
