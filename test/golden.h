@@ -1,5 +1,5 @@
-// Compares output with files under test/golden. With `ROSE_REFRESH_GOLDEN=1 ctest -L pure`, or one test program run so,
-// the files are written anew, and git diff then shows what changed.
+// Compares output with files under test/golden. If ROSE_REFRESH_GOLDEN=1 is set (for `ctest -L pure` or for one test
+// program), the files are written anew, and git diff then shows what changed.
 #pragma once
 
 #include <catch2/catch.hpp>

@@ -99,8 +99,8 @@ logged web-2/stdout.log '^10\.77\.0\.1 +.*shop-web-1'
 logged web-2/stdout.log '^10\.77\.0\.2 +.*shop-web-2'
 logged web-2/stdout.log '^0  shop$'
 
-# The run's name server is asked directly, without /etc/hosts: for the names of containers in the run, and from a
-# service that is a name server itself.
+# Services query the run's name server directly, without /etc/hosts, for the names of the run's containers. One of these
+# services is a name server itself.
 kind name-server "$(wait_for app/stdout.log options) && $(wait_for names/stdout.log name.server)" app
 logged app/stdout.log '^10\.77\.0\.2 +STREAM'
 logged app/stdout.log '^10\.77\.0\.3 +STREAM'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Services in the PID or IPC namespace of another service (`pid: service:X`, `ipc: container:NAME`) or of this machine:
-# their order, shared processes and memory, the end and restart of X, and what such a service leaves. With a real
+# their order, shared processes and memory, the end and restart of X, and what such a service leaves behind. With a real
 # engine.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"

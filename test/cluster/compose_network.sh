@@ -16,7 +16,7 @@ services:
   side:
     image: localhost/rosenet:1
     network_mode: service:app
-    # At 127.0.0.1, `side` reaches app. Its failing reads of /of-side are its own events.
+    # At 127.0.0.1, `side` reaches app. The failing reads of /of-side are events of `side`.
     command:
       - sh
       - -c

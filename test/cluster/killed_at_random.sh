@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Rose is killed (-9) at random moments, with every kind of fault. Its guardian undoes what the kernel does not. Nothing
-# stays frozen, stopped, mounted, limited or filtered, and nodes that rose did not start survive. If the guardian was
-# killed first, `rose heal` does the guardian's work. In both cases, nothing is left after `rose heal`. ROSE_KILLS: the
-# number of rounds (12). ROSE_SEED: the seed for moments and kinds.
+# Rose is killed (-9) at random moments, with every kind of fault. Its guardian undoes what the kernel does not undo.
+# Nothing stays frozen, stopped, mounted, limited or filtered, and nodes that rose did not start survive. If the
+# guardian was killed first, `rose heal` does the guardian's work. In both cases, nothing is left after `rose heal`.
+# ROSE_KILLS: the number of rounds (12). ROSE_SEED: the seed for moments and kinds.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"

@@ -13,8 +13,8 @@ case=$3
 
 if [ "$case" != runner ]; then
   rm -f -- */figures.json
-  # "Solved" means that four of five replays reproduced the failure. With fewer than five replays, such a schedule could
-  # not be distinguished from one that sometimes misses.
+  # "Solved" means that at least four of five replays reproduced the failure. With fewer replays, a schedule that
+  # reproduces it most of the time could not be distinguished from one that often misses.
   # The failure of scf-on-socket depends on when clients are connected. A fixed time in a schedule means another moment
   # when the machine is busier, and the simplification removes such times where it can.
   if [ -z "${ROSE_TEST_LONG:-}" ]; then

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Workers of a real Slurm, with the test's own slurmctld and slurmd. If a worker is killed, a job is cancelled or
 # slurmstepd is killed, no run is lost. The search is the same as without workers. Also measures how much faster four
-# workers are than one. Runs only with ROSE_MEASURE=1, because Slurm decides how soon it notices a loss.
+# workers are than one. Runs only with ROSE_MEASURE=1, because the test takes minutes: Slurm decides how soon it
+# notices a loss.
 . "$(dirname "$0")/common.bash"
 [ "${ROSE_MEASURE:-0}" = 1 ] || skip "takes minutes: ROSE_MEASURE=1 asks for it"
 for program in srun scancel squeue slurmctld slurmd; do
@@ -78,7 +79,7 @@ until_true 120 eval 'sinfo -h -o %t | grep -qx idle' || { tail -n 5 "$work"/slur
 sed -i "s|^exclude = .*|&\nworker = \"$rose\"|" rose.toml
 
 diagnose far --engine slurm --workers 2
-hurt() {  # hurt AFTER_RUNS COMMAND...: runs a command that ends both workers, after so many runs
+hurt() {  # hurt AFTER_RUNS COMMAND...: after this many runs, runs a command that ends both workers
   local at=$1
   shift
   until_true 240 eval "ended || [ \$(runs far) -ge $at ]"
