@@ -17,7 +17,7 @@ target_compile_definitions(rose_options INTERFACE _GNU_SOURCE)
 target_compile_options(rose_options INTERFACE -pthread)
 target_link_libraries(rose_options INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # g++ 12 reports a libstdc++ false positive in std::string concatenation (GCC PR 105651).
+  # g++ 12 warns without reason of concatenations of std::string in libstdc++ (GCC PR 105651).
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
   # In unity builds, source files are included, and g++ then warns of types that have file-local types as members.
   target_compile_options(rose_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
@@ -139,7 +139,7 @@ include(CheckLinkerFlag)
 set(ROSE_LINK_OPTIONS "")
 set(linkers mold lld gold)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
-  list(REMOVE_ITEM linkers gold)  # "relocation overflow" where an embedded file's address is odd
+  list(REMOVE_ITEM linkers gold)  # it fails with "relocation overflow" if the address of an embedded file is odd
 endif()
 foreach(linker IN LISTS linkers)
   check_linker_flag(CXX -fuse-ld=${linker} ROSE_HAVE_${linker})

@@ -2,8 +2,8 @@
 """Names that are local to a file must differ within a folder of src (and within an example).
 
 Release builds compile the files of a folder as one file (CMAKE_UNITY_BUILD), so their anonymous namespaces become one.
-Most clashes of names are errors, but two functions with the same name are overloads, and a call may silently go to the
-wrong function.
+Most clashes of names are compile errors. Two functions with the same name, however, may be overloads, and then a call
+silently goes to the wrong function.
 
 Usage: check-local-names.py [FOLDER...]   (default: every library's folder under src, and the examples')
 """

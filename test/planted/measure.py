@@ -27,7 +27,7 @@ from noise import STRENGTHS, add_noise
 BEGIN, END = "<!-- figures: begin (written by run-all) -->", "<!-- figures: end -->"
 TRACE_TRIES = 3
 CONTROL_RUNS = 10
-SOLVED_SHARE = 0.8   # least share of the rate that the correct schedule attains
+SOLVED_SHARE = 0.8   # a case is solved from this share of the rate that the correct schedule attains
 # The number of seconds after which a command is stopped.
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800,
           "control": 1800,
@@ -303,7 +303,7 @@ class Case:
                 target.write_bytes(text)
 
     def collect_logs(self, config, runs):
-        """Collects the logs of the incident's run, that is, of the files that the diagnosis also reads in its own
+        """Collects the logs of the incident's run, that is, the files that the diagnosis also reads in its own
         runs."""
         for node in tomllib.loads((self.folder / config).read_text())["node"]:
             folder = next(runs.glob(f"rose-runs/*/run-*/{node['name']}"))
@@ -683,8 +683,8 @@ def logs_summary(rows, logs_only):
 
 
 def both_summary(rows):
-    """Compares a diagnosis from dump and logs together with the better of the two single ones, for cases where all
-    three were measured, from the same incident if possible."""
+    """Compares the diagnosis from both dump and logs with the better one of those from the dump or the logs alone. Uses
+    the cases in which all three were measured, if possible from the same incident."""
     rows = [row for row in rows if row.get("from_both")]
     if not rows:
         return []

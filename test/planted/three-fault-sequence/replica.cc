@@ -1,6 +1,6 @@
 // A replicated list without disks: three replicas in memory; a value counts as stored when two have it. A replica that
-// receives nothing from the leader for a while asks the others for their votes; replicas whose list is not longer than
-// the candidate's vote for it.
+// receives nothing from the leader for a while asks the others for their votes. A replica votes for such a candidate if
+// its own list is not longer than the candidate's list.
 #include "group.h"
 
 namespace {
