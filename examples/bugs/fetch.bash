@@ -10,8 +10,9 @@ mkdir -p "$cache"
 # need PROGRAM DEBIAN-PACKAGE: installs the package when the program is missing.
 need() { command -v "$1" > /dev/null || debian "$2"; }
 
-# go_build FOLDER PROGRAM PACKAGE: builds PACKAGE, as the module in FOLDER pins it (go.mod, go.sum), as $cache/PROGRAM.
-# It is rebuilt when the module's files or the file $links (if set) change. CGO_ENABLED=1 also compiles its C code.
+# go_build FOLDER PROGRAM PACKAGE: builds $cache/PROGRAM from PACKAGE, in the version that the module in FOLDER pins
+# (go.mod, go.sum). It is rebuilt when the module's files or the file $links (if set) change. CGO_ENABLED=1 also
+# compiles its C code.
 go_build() {
   local stamp
   stamp=$(cat "$1"/go.mod "$1"/go.sum "$1"/*.go "${links:-/dev/null}" 2> /dev/null | sha256sum)

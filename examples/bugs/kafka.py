@@ -37,8 +37,8 @@ def checked(error):
 
 
 def create_topic(broker, name, seconds):
-    """Creates it with one partition and one replica. The broker forwards this to the controller that it takes for the
-    leader."""
+    """Creates the topic with one partition and one replica. The broker forwards this to the controller that it takes
+    for the leader."""
     body = (struct.pack(">i", 1) + named(name) + struct.pack(">ihii", 1, 1, 0, 0)
             + struct.pack(">ib", int(seconds * 1000), 0))
     answer = ask(broker, 9092, CREATE_TOPICS, 2, body, seconds + 1)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# n3 is killed in the middle of its work, as the kernel does when memory is short.
+# n3 is killed in the middle of its work, as the OOM killer would do it.
 set -eu
 
 tries=400

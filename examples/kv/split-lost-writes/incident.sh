@@ -17,7 +17,7 @@ while [ "$(cat acked.txt 2>/dev/null | wc -l)" -lt 25 ]; do
   sleep 0.1
 done
 
-# If it is interrupted, it removes the routes again.
+# If this script is interrupted, it removes the routes again.
 trap 'routes del 2>/dev/null; exit 1' HUP INT TERM
 routes add
 sleep 4 &

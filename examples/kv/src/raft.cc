@@ -9,7 +9,7 @@ namespace {
 // Time is counted in ticks that this process really waited, so that a machine that was paused does not start elections.
 constexpr Millis kTick{50};
 constexpr Millis kHeartbeat{100};
-constexpr int kElectionTicks = 20;      // and up to half as many again
+constexpr int kElectionTicks = 20;      // a random number of up to half as many is added
 constexpr int kFirstElectionTicks = 6;  // of the first node; the others wait longer, so that it wins
 constexpr int kFirstElectionStep = 60;
 constexpr Millis kPeerTimeout{2000};  // a session whose request is not answered is given up
@@ -344,7 +344,7 @@ Reply Raft::serve_append(const AppendRequest& request, const std::string& caller
   if (request.previous_index > log_.last()) return reply;
   if (request.previous_index > log_.base() && log_.term_at(request.previous_index) != request.previous_term) {
     reply.match = request.previous_index - 1;
-    // Applied entries cannot be reverted one by one.
+    // Applied entries cannot be reverted one by one, so a snapshot must replace them.
     reply.wants_snapshot = request.previous_index <= applied_;
     return reply;
   }

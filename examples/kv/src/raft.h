@@ -121,7 +121,7 @@ class Raft {
   // Replication, leader's side: one thread per peer.
   void peer_loop(Peer& peer);
   Request next_request(Peer& peer);
-  // Nothing: none came.
+  // `reply` has no value if no reply came.
   void take_reply(Peer& peer, const Request& request, const std::optional<Reply>& reply);
   void handle_reply(Peer& peer, const Request& request, const Reply& reply);
   void set_connected(Peer& peer, bool connected);
@@ -148,7 +148,7 @@ class Raft {
   int leader_ = 0;
   int votes_ = 0;
   int quiet_ticks_ = 0;    // since a leader was heard
-  int timeout_ticks_ = 0;  // then an election begins
+  int timeout_ticks_ = 0;  // after this many quiet ticks an election begins
   int syncing_ = 0;        // requests of the leader that wait for our disk
   std::mt19937 random_;
   std::vector<std::unique_ptr<Peer>> peers_;

@@ -51,7 +51,7 @@ struct Reply {
   Term term = 0;
   bool ok = false;              // vote granted, entries stored, snapshot installed
   bool wants_snapshot = false;  // append: the peer needs a snapshot instead of entries
-  Index match = 0;              // append, snapshot: stored up to here; refused: the last index there could be
+  Index match = 0;              // append, snapshot: stored up to here; refused: the last index that may still match
 
   std::string encode() const;
   static std::optional<Reply> decode(std::string_view bytes);

@@ -64,7 +64,7 @@ func (w *network) start() {
 	}()
 }
 
-// Raft tolerates lost messages, and clients repeat their requests.
+// Drops what cannot be sent at once: Raft tolerates lost messages, and clients repeat their requests.
 func (w *network) send(to uint64, kind byte, data []byte) {
 	if replaying {
 		return

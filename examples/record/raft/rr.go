@@ -25,7 +25,7 @@ var inputKey, chanceKey, stateKey = C.CString("input"), C.CString("chance"), C.C
 
 func begin() {
 	if replaying {
-		runtime.LockOSThread() // the last record's thread coming back says that all is done
+		runtime.LockOSThread() // the replay has ended when the thread of the last record returns
 	}
 	if recording {
 		rand.Reader = chances{rand.Reader} // where raft takes its election timeouts from
@@ -43,7 +43,7 @@ func recorded(key *C.char, data []byte) []byte {
 	return data
 }
 
-var scratch []byte // one loop takes all inputs: what it records is built in one place
+var scratch []byte // a single buffer suffices, because one loop takes all inputs
 
 // The next input. While replaying it comes from the recording, and no connection delivers any.
 func take(inputs <-chan input) input {

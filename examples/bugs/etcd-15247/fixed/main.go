@@ -1,4 +1,4 @@
-// etcd, as its release binary is made of the same module.
+// The etcd server, built from the module that its release binary is built from.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// etcd as its own main does it; the module on the proxy has local replacements, so `go install` refuses that.
+// Does what etcd's own main does. `go install` refuses to build that, because its module has local replacements.
 package main
 
 import (
