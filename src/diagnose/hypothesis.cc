@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kAnywhere = "-anywhere";  // suffix of the group of a fault that is armed on every node
 constexpr std::string_view kWindow = "window";       // group of unrelated alternatives (window.h)
 // A candidate is certain (is_certain()) only if its Candidate::ordinariness is at most this. Everyday errors have a
-// higher one.
+// higher ordinariness.
 constexpr int kFewOrdinary = 1;
 // A hypothesis whose rate is below this share of the reported schedule's rate is not a rival.
 constexpr double kAsWell = 0.5;

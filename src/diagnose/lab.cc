@@ -64,8 +64,8 @@ Result<std::vector<Lab::Made>> Lab::run_judged(const std::vector<std::size_t>& t
   return all;
 }
 
-// A schedule may refer to something that the test deployment lacks, for example a function that its build inlined. Such
-// an error ends this trial, not the diagnosis, unless no schedule at all can be armed.
+// A schedule may refer to something that the test deployment lacks, for example a function that its build inlined. The
+// error that results ends this trial, not the diagnosis, unless no schedule at all can be armed.
 Result<Lab::Made> Lab::take(std::size_t tried, Result<schedule::RunResult> result) {
   Tried& entry = d_.tried[tried];
   not_run_.erase(tried);

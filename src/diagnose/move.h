@@ -111,8 +111,8 @@ struct Offspring {
 
 // --- moves and trials; each file of move/ has one kind
 
-// Level 1: the faults as they were observed, in their order, with their spacing and durations; failed calls are tried
-// one at a time, together with those of the same root cause, and combined with the other faults.
+// Level 1: the faults as they were observed, in their order, with their spacing and durations; a failed call is tried
+// alone, together with the calls of the same root cause, and together with the other faults.
 [[nodiscard]] std::vector<Trial> plain_trials(const World& world);
 [[nodiscard]] std::unique_ptr<Move> plain_move(const World& world, std::vector<Trial> trials);
 // The times after the workload's start at which a fault of unknown time is tried, in nanoseconds, the most likely first

@@ -860,7 +860,7 @@ class Search {
     const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), waits_only_for_time);
     for (const Fault& fault : lead.schedule.faults) {
       if (!lead.fired.contains(fault.id)) continue;
-      // Refine a fault at a fixed time only once. If it is armed at another time, calls of the same kinds follow it.
+      // Refine a fault at a fixed time only once, because the same kinds of calls follow it at another fixed time.
       if (waits_only_for_time(fault) && !refined_at_time_.insert(fault.id).second) continue;
       const double prior = kLead * kSharePlace * (any_timed && !waits_only_for_time(fault) ? kUntimedFault : 1);
       if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, prior))

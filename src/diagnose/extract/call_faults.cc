@@ -122,7 +122,7 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
   };
   // The first call of a frequent kind is made at the start and means nothing, so arm the fault at the observed time.
   // The first call of a rare kind, or on a file that was created after the workload began, is probably the one that
-  // failed, whenever it is made.
+  // failed, no matter when it is made.
   const bool often = !group.on_new_file && hot(given, group.node, failure.syscall);
   if (failure.torn > 0) {
     torn = true;

@@ -110,7 +110,7 @@ std::vector<Failure> unusual(const Given& given, const Facts& facts, const std::
     if (failure.ordinariness == 2 && lookups &&
         lookups->often(failure.syscall, kernel::errno_name(group.err), group.source->str(group.first->path)))
       failure.ordinariness = 3;
-    // A short transfer of a regular file is serious: it happens only if the file system cannot do more.
+    // A short transfer of a regular file is serious: it happens only if the file system cannot transfer more.
     if (group.err == 0) failure.ordinariness = 0;
     if (group.searched) failure.ordinariness = 3;
     failures.push_back(std::move(failure));

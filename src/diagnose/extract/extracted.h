@@ -41,7 +41,7 @@ void set_origin(Candidate& candidate, const Origin& origin);
 // For a fault that had not ended when the dump was written: adds the second duration to try. A dump that contains the
 // start of the workload ends with the run. The fault is then first tried until the end of the run, and afterwards with
 // the observed duration; for other dumps, in the other order. `longest_ns`: a duration that lasts until the end of any
-// run; 0: a fault of this kind lasts until then if it has no duration.
+// run; 0: a fault of this kind lasts until the end of the run if it has no duration.
 void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t longest_ns);
 
 }  // namespace rose::diagnose

@@ -52,7 +52,7 @@ Network extract_network(const Given& given, const Facts& facts, const std::vecto
     for (const Partition& partition : find_partitions(std::move(found), watched, networks)) {
       if (!partition.silent && !is_sufficient(partition)) continue;
       const Candidate& c = candidates.emplace_back(partition_candidate(given, facts, partition, ids));
-      if (c.plainness < kLeastReported) continue;  // only consistent with the logs, so it explains nothing
+      if (c.plainness < kLeastReported) continue;  // a guess that is only consistent with the logs explains nothing
       made.push_back({CauseKind::partition, partition.node, partition.all_others ? std::vector<int>{} : partition.peers,
                       partition.start, partition.end,
                       fmt::format("the cut of {} ({})", c.node, facts.times.at(partition.start))});

@@ -16,7 +16,7 @@ namespace {
 struct Pause {
   std::int64_t start = 0, end = 0;
   std::uint64_t weight = 0;
-  bool counts = false;   // it concerns the node, not only a helper that waits
+  bool counts = false;   // the pause concerns the node, not only a helper that waits
   bool open = false;     // the pause had not ended when the process ended or the dump was written
   bool partly = false;   // only processes other than the main one were paused
   bool foreign = false;  // the test deployment does not run the programs of the paused processes

@@ -19,8 +19,8 @@ constexpr std::size_t kMostContext = 10;  // conditions in the context of one fa
 constexpr std::size_t kMostEvents = 64;   // events before one fault that are considered
 constexpr int kMostUnseen = 2;            // the move ends after more events than this that no node had in a run
 constexpr std::size_t kMostFaults = 8;    // process and network faults whose contexts are tried
-// Without a survey, an occurrence beyond this is not tried, because it is unknown whether the event happens so often
-// here.
+// Without a survey, an occurrence beyond this is not tried, because it is unknown whether the event happens that often
+// in the test deployment.
 constexpr std::uint64_t kMostOccurrence = 50;
 constexpr std::int64_t kTraceSlack = 2'000'000;  // ns, tolerance between the clocks of the injector and of the tracer
 constexpr std::uint64_t kLater = 2;    // at most this many further occurrences are tried if the window began late

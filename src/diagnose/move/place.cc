@@ -321,7 +321,7 @@ class PlaceMove final : public Move {
     return all;
   }
 
-  // The exploratory run. Kept until it is selected, because it is requested at each step and has many counters.
+  // The exploratory run. The search requests it at each step, and it has many counters, so it is built only once.
   NextTrial exploration() {
     if (exploration_ == nullptr || exploration_->yield != yield()) {
       Trial next = exploration_ != nullptr ? *exploration_ : make_exploration();
