@@ -133,7 +133,7 @@ std::vector<std::string_view> calls_that_fail(int error, Operation operation, bo
   if (by_word.empty()) return by_error;
   if (operation == Operation::lock) return by_word;  // only these calls return EAGAIN for a lock
   // First the calls that both the operation and the error suggest, then the other calls of the operation, then those of
-  // the error: the word "save" may mean that opening the file failed.
+  // the error, because the word "save" may also mean that opening the file failed.
   Calls all;
   const auto add = [&](std::string_view call) {
     if (can_return(call, error) && std::find(all.begin(), all.end(), call) == all.end()) all.push_back(call);

@@ -26,7 +26,7 @@ constexpr std::array<std::uint8_t, 256> kClasses = [] {
 std::uint8_t class_of(char c) { return kClasses[static_cast<unsigned char>(c)]; }
 bool digit_of(char c) { return class_of(c) == digit_class; }
 
-// The number of characters of each class in a word. They are counted while the end of the word is searched.
+// The number of characters of each class in a word. They are counted during the search for the end of the word.
 struct Shape {
   std::size_t digits = 0, hex = 0, letters = 0, dots = 0, colons = 0, slashes = 0, dashes = 0, others = 0;
 };

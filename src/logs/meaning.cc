@@ -72,7 +72,7 @@ int MessageReader::exit_code() const {
   return -1;
 }
 
-// Reads how a process ended: by a signal, with an exit code, or because it was killed.
+// Reads how a process ended: by a signal, with an exit code, or by a kill without a stated signal.
 void MessageReader::read_end() {
   int signal = signal_name(text_);
   if (signal == 0) signal = std::max(0, number_after(low(), "signal"));

@@ -51,7 +51,7 @@ std::string quoted(std::string_view text) {
     if (lines[i].starts_with("Traceback (most recent call last)"))
       return cut_to(lines[0], kQuoted) + " / " + cut_to(exception_of(lines), kQuoted);
   // A line without a timestamp ("open /x: permission denied", printed before the program ends) was appended to the
-  // message before it, so quote that line instead.
+  // message before it, so quote this line, too.
   if (read_meaning(lines[0]).error == 0)
     for (std::size_t i = 1; i < std::min(lines.size(), kSearchedLines); ++i)
       if (!lines[i].starts_with("at ") && read_meaning(lines[i]).error != 0)

@@ -41,7 +41,7 @@ struct Message {
 // One file, and how it was read. A file with the lines of several nodes has one Source for each of these nodes.
 struct Source {
   std::filesystem::path path, folder;  // see Input
-  std::string node;                    // the node as given, or the one of these lines in a shared file; "": unknown
+  std::string node;  // the node given for the file; in a shared file, the node of these lines; "": unknown
   // file name without suffixes of rotation and compression, so that the files of one log have the same name
   std::string log;
   std::string host;     // the host that the lines name; "": none

@@ -29,8 +29,8 @@ struct Thrown {
   std::string class_name;     // "java.io.IOException"
   std::string message;        // in one line; "": none
   std::vector<Frame> frames;  // innermost first
-  // The number of outer frames that this exception shares with the exception that wrapped it. It was caught within
-  // these frames.
+  // The number of outer frames that this exception shares with the exception that wrapped it. It was caught further in,
+  // so the methods of these frames got only the wrapper.
   std::size_t common = 0;
   // A peer threw the exception and sent it in its answer (Hadoop's RemoteException). The frames are then those of the
   // peer.

@@ -29,7 +29,7 @@ inline constexpr double kAlsoNormal = 0.1;  // factor: the message also occurs i
 inline constexpr std::int64_t kNoticeTime = 8 * kSecond;
 inline constexpr std::int64_t kLongRun = 300 * kSecond;  // a program that runs for this long has started successfully
 inline constexpr std::int64_t kEarlyEnd = 3 * kSecond;   // a log that ends this much before the others ends early
-// one of the first messages of a program, at most this many, reports its start
+// a message that reports the start of a program is among the first of its messages, at most this many
 inline constexpr std::size_t kBannerMessages = 12;
 
 // A fact, and the messages that report it.

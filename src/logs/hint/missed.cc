@@ -137,7 +137,7 @@ void add_isolated(Findings& found) {
 }  // namespace
 
 // Assumption: the gaps in a long log vary within a range. Goal: a report by a single node suffices if the log of the
-// missed node has its longest gap at that time, by far. Derivation: the log has at least kLongLog messages, so the
+// missed node has by far its longest gap at that time. Derivation: the log has at least kLongLog messages, so the
 // second longest gap is the longest of hundreds of ordinary ones. A gap that is several times as long is not ordinary.
 bool is_unusual_gap(const NodeLog& log, std::size_t after) {
   constexpr std::size_t kLongLog = 200;

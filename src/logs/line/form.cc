@@ -89,10 +89,10 @@ struct Form::Inner {
   };
   std::map<std::string, FormOfProgram> formed;
   std::string last_program;  // the program that wrote the last line, if a layer names programs
-  bool scarce = false;       // the form has no time, and few lines of the sample fit it: "Error: ..." between others
-  bool padded = false;       // most lines of the sample are padded
-  bool open = false;         // the log of the container has split a line, and the next part is still to come
-  std::size_t strays = 0;    // consecutive lines that fit no form and were treated as continuations
+  bool scarce = false;  // the form has no time, and few lines of the sample fit it, such as "Error: ..." between others
+  bool padded = false;  // most lines of the sample are padded
+  bool open = false;    // the log of the container has split a line, and the next part is still to come
+  std::size_t strays = 0;  // consecutive lines that fit no form and were treated as continuations
 
   // True if the line has the form of a continuation. If most lines begin with a blank, a blank does not make a line a
   // continuation.
@@ -191,7 +191,8 @@ Form& Form::operator=(Form&&) noexcept = default;
 Form::~Form() = default;
 
 namespace {
-// The time that the collector wrote, which has no year, completed so that it is closest to the program's own time.
+// The time that the collector wrote. It has no year, so it gets the year in which it is closest to the program's own
+// time.
 TimeStamp with_year_of(TimeStamp yearless, const TimeStamp& dated) {
   constexpr std::int64_t kDayNs = 86'400'000'000'000;
   int stated = 0, standing_in = 0;

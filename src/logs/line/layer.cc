@@ -143,8 +143,8 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
     ++fit;
     if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
     if (kind_ == Kind::stream) origins.emplace(out.host);
-    // A program's own header may also begin with a timestamp. That a tool added the timestamp is certain only if the
-    // text after it is a continuation, or has a timestamp of its own.
+    // A program's own header may also begin with a timestamp. It is certain that a tool added the timestamp only if the
+    // text after it is a continuation or has its own timestamp.
     if (kind_ == Kind::timestamp || kind_ == Kind::stern || kind_ == Kind::stream) {
       Parts parts;
       const bool header = read_header(out.text, parts);

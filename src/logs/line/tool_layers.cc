@@ -21,7 +21,7 @@ bool read_page_time(std::string_view line, LayerFields& out) {
   if (colon == std::string_view::npos || colon == 0 || !is_digit(shown[colon - 1]) || shown.find(' ') == shown.npos)
     return false;
   out.text = line.substr(bar + 3);
-  // If the timestamp is in a usual format, the program itself wrote it, unless the line has another one.
+  // If the timestamp is in a usual format, the program itself wrote it, unless another timestamp follows in the line.
   const auto own = read_time(shown);
   Parts parts;
   return !own || own->length != shown.size() || (read_header(out.text, parts) && parts.time);

@@ -23,7 +23,7 @@ void move_source(Logs& logs, std::size_t i, std::int64_t by) {
 
 // Moves files that state no zone, because their clocks may have another zone than those of the other files.
 // Assumptions: logs of one incident cover about the same time, and zones differ by whole quarters of an hour.
-// Goal: a log is not moved because its node stopped early or was started late.
+// Goal: that a node stopped early or was started late is no reason to move its log.
 // Derivation: a log is moved if its times overlap those of the other files only after the move (one end of the log
 // decides how far), or if its first and its last time differ from theirs by the same number of quarters. The
 // probability that both differences are by chance within kSlackOfEnds (120 s) of the same number of quarters is about

@@ -1,5 +1,5 @@
 // Reads the journal's export format (`journalctl -o export`): entries of KEY=VALUE lines, each entry followed by an
-// empty line. A binary value follows its KEY as a length of 8 bytes and the bytes.
+// empty line. A binary value is stored after its KEY: its length in 8 bytes, then its bytes.
 // Source: https://systemd.io/JOURNAL_EXPORT_FORMATS
 #pragma once
 
