@@ -163,7 +163,7 @@ struct Host {
   std::vector<bool> has;  // by behaviour: whether the host shows it
   std::uint64_t failures = 0;
   std::int64_t fault_ts =
-      0;  // its last process or network fault; hosts of the last incident are matched first, to different nodes
+      0;  // time of its last process or network fault; hosts of the last incident are matched first, to different nodes
 };
 
 std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Evidence& inputs,

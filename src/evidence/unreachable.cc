@@ -162,7 +162,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       const std::int64_t gap =
           period.calls > 1 ? (period.last - period.first) / static_cast<std::int64_t>(period.calls - 1) : 0;
       silence.end = std::max(period.last + std::min(gap, kAfterLastFailure), silence.start + kLeastNoticed);
-      // It had not ended if the dump was written before the next attempt was due.
+      // The silence had not ended if the dump was written before the next attempt was due.
       silence.open = &period == &periods.back() && period.calls > 1 && !reached_since.contains(pair) &&
                      (period.out || !answered_since.contains(pair)) &&
                      times.end - period.last <= 2 * std::max(gap, kLeastNoticed);

@@ -71,8 +71,8 @@ void from_harmless_stacks(const Input& input, Evidences& out);
 void from_results(const Input& input, const Comparison& comparison, std::size_t failing, Evidences& out);
 
 // Defined in message_features.cc:
-// Used if no stack is known. The suspects are then the functions that the thread had entered last or, if the fault
-// ended a process, those that this process had entered last. The thread may have returned from them.
+// Used if no stack is known. The suspects are then the functions that the faulted thread had entered last or, if the
+// fault ended a process, those that this process had entered last. The thread may have returned from them.
 void from_entries(const Input& input, std::size_t failing, Evidences& out);
 
 // If a process catches the request to end, the fault takes effect in the functions with which the process reacts, that

@@ -63,7 +63,7 @@ struct DifferenceText {
   bool missing = false, clean = false, only_bug = false;
   double failing = 0, sound = 0, near = 0, weight = 0;
   std::int64_t after_ns = 0;
-  std::string callee;  // the function that is called in this step, or no longer called
+  std::string callee;  // the function that the step calls or, if the step is missing, no longer calls
 };
 
 struct StoryLine {

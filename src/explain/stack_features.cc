@@ -349,7 +349,7 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
           else if (reporters.known(frames[k]->function)) break;
         }
         for (std::size_t k = 0; k < i; ++k) (k == 0 ? passed : outer).insert(frames[k]->function);
-        // If it is not known what a function returns, that function or one further out stopped the error.
+        // If it is not known what a function returns, either this function or one further out stopped the error.
         std::size_t end = i;
         while (end < frames.size() && !reporters.known(frames[end]->function)) ++end;
         if (end == frames.size() || reporters.reported(frames[end]->function)) continue;

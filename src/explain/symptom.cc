@@ -12,7 +12,7 @@ namespace {
 // shortest word of a function's name that is considered; a word of the symptom needs one letter more
 constexpr std::size_t kLeastLetters = 4;
 constexpr std::size_t kFew = 2;         // this many functions may share a word, even if there are few functions
-constexpr std::size_t kRarerThan = 10;  // in larger programs, one of every this many functions may share a word
+constexpr std::size_t kRarerThan = 10;  // in larger programs, one in this number of functions may share a word
 
 // Splits names into words: "applyAll" and "apply_all" give "apply" and "all"; "HTTPServer" gives "http" and "server".
 std::set<std::string> words_of(std::string_view text, std::size_t least) {

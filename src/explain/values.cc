@@ -12,7 +12,7 @@
 namespace rose::explain {
 namespace {
 
-// After this many distinct values it is certain that there are many.
+// Further distinct values are not counted, because it is certain by then that they are reported in classes.
 constexpr std::size_t kMostDistinct = 4 * kFewValues;
 constexpr double kAddress = 1ULL << 40;  // a number from here on is probably an address
 

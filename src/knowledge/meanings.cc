@@ -120,7 +120,7 @@ struct Meanings::Element {
   std::size_t gap = 0;  // words that may precede it
   bool optional = false, begins = false, ends = false;
   char before = 0;  // the character required right before it; 0: any
-  char after = 0;   // the character required after it; 0: any; only with '=' does it match the name of a field
+  char after = 0;   // the character required after it; 0: any; '=' is required to match the name of a field
 };
 
 struct Meanings::Pattern {
