@@ -13,7 +13,7 @@ target_compile_options(rose_options INTERFACE
   -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-align -Wformat=2 -Werror
   -fstack-protector-strong)
 target_compile_definitions(rose_options INTERFACE _GNU_SOURCE)
-# Every target gets -pthread: precompiled headers need equal flags, and some libraries add this flag to their users.
+# Every target gets -pthread, because some libraries add it to their users, and precompiled headers need equal flags.
 target_compile_options(rose_options INTERFACE -pthread)
 target_link_libraries(rose_options INTERFACE Threads::Threads)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

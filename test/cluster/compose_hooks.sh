@@ -64,7 +64,7 @@ inside app cat /shared/hooks
 rose node kill db
 rose node start db
 echo "after a kill: $(($(hooks) / 7)) $(ls pre_stop-db.log 2>&-)"
-# When a policy restarts the service, the engine does it and runs no hooks.
+# If the restart policy applies, the engine itself restarts the service, and runs no hooks.
 kill -KILL "$(cat "$ROSE_PIDFILE_db")"
 until [ "$(grep -c up db/stdout.log)" = 3 ]; do sleep 0.1; done
 echo "after a restart by the policy: $(($(hooks) / 7))"

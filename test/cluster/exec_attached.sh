@@ -134,7 +134,7 @@ kind = "pause"
 node = "n1"
 duration = "1000s"
 before = { syscall = "mkdir", path = "*/made.*", count = 5 }
-when = [ { elapsed = "10ms" } ]  # the node is attached by then, and the process that keeps its filter is in its cgroup
+when = [ { elapsed = "10ms" } ]  # by then the node is attached; its cgroup contains the process that keeps the filter
 TOML
 "$rose" replay stall.toml -c rose.toml --runs 1 --allow-attached --report report3 >out3 2>err3 &
 pid=$!

@@ -59,7 +59,7 @@ for command in "profile -c rose.toml --runs 2" "trace -c rose.toml -o dump.bin";
   [ "$(grep -c 'node n1 exited' err)" = 1 ] || fail "reported more than once: $(cat err)"
 done
 
-# What it printed before its end is shown, not the output of its next start.
+# What the node printed before its end is shown, not the output of its next start.
 configuration 'until [ -e n1/up ]; do sleep 0.05; done'
 cat > again.sh <<'SH'
 if [ -e began ]; then yes 'all is well' | head -n 50; touch up; exec sleep 1000; fi

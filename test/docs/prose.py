@@ -61,7 +61,8 @@ if len(sys.argv) == 1 and len(files) < 50:
     sys.exit(1)
 program = vale()
 config = root / "test/docs/vale/vale.ini"
-# The linter itself is tested first: it must reject a sentence that breaks two rules. Otherwise it does not apply them.
+# The linter itself is tested first: it must reject a sentence that breaks two rules. If it accepts the sentence, it
+# does not apply the rules.
 wrong = "The flight recorder was told by whoever."
 probe = subprocess.run([program, "--config", config, "--ext", ".md", "--output", "line", wrong], capture_output=True,
                        text=True)

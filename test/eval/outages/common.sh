@@ -20,7 +20,7 @@ inside() { # inside NODE COMMAND...: runs the command in the node's network name
   ip netns exec "$inside_netns" "$@"
 }
 
-stand() { # stand SECONDS UNDO: waits, and then runs UNDO, also if it is interrupted
+stand() { # stand SECONDS UNDO: waits, and then runs UNDO, even if the wait is interrupted
   trap "$2; exit 1" HUP INT TERM
   sleep "$1" &
   wait $!
