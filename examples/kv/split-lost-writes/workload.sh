@@ -1,5 +1,6 @@
 #!/bin/sh
-# A client that writes for 5 seconds, always to the same node as long as that acknowledges. Usage: workload.sh KV-CLIENT
+# A client that writes for 5 seconds, always to the same node as long as that node acknowledges.
+# Usage: workload.sh KV-CLIENT
 set -eu
 client=$1
 kv() { "$client" --nodes "$ROSE_IP_n1,$ROSE_IP_n2,$ROSE_IP_n3" "$@"; }

@@ -42,7 +42,8 @@ class Fd {
 // Writes everything, even if the kernel accepts it in pieces.
 Status write_all(int fd, std::string_view bytes);
 
-// Nothing if there is no such file. An unreadable file is fatal: the node would continue without a part of its state.
+// Nothing if there is no such file. An unreadable file is fatal, because otherwise the node would continue without a
+// part of its state.
 std::optional<std::string> read_file(const std::filesystem::path& path);
 
 // Writes `path`.tmp, syncs it, renames it over `path` and syncs the folder. On failure the temporary file is removed

@@ -11,7 +11,7 @@
 
 namespace kv {
 
-// A ping has no body: it keeps an idle session known to be alive.
+// A ping has no body. It shows that an idle session is still alive.
 enum class Kind : std::uint8_t { ping = 1, vote = 2, append = 3, snapshot = 4 };
 
 struct VoteRequest {

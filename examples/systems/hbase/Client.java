@@ -66,7 +66,7 @@ public class Client {
     return live == SERVERS ? "" : live + " of " + SERVERS + " region servers are live";
   }
 
-  // Its first digit is the region.
+  // The first digit of a key is its region.
   static String key(int n) { return n % REGIONS + "-order-" + n; }
 
   static String value(String key) { return (key + " ").repeat(20); }
