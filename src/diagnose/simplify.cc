@@ -243,7 +243,7 @@ void Simplifier::plan_details() {
       else unlikely.push_back(std::move(step));
     }
     // Propose the first occurrence: if that reproduces the bug as often, the count does not matter. Then propose half
-    // the count, so that a reader learns about how many occurrences are needed.
+    // the count, so that a reader learns roughly how many occurrences are needed.
     for (const bool halve : {false, true}) {
       const auto lower = [halve](int& count) {
         const int less = halve ? (count + 1) / 2 : 1;

@@ -38,8 +38,8 @@ std::vector<const Candidate*> likeliest(const Plan& plan) {
   return all;
 }
 
-// Warns of faults that occurred so late in the dump that the workload here ends before that time. Only a dump that
-// contains the start of its workload can be compared.
+// Warns of faults that occurred so late in the dump that the workload of the test deployment ends earlier. Only a dump
+// that contains the start of its workload can be compared.
 void warn_of_late_faults(const Plan& plan, std::int64_t workload_ns, std::vector<std::string>& warnings) {
   if (plan.workload_ts == 0 || workload_ns <= 0) return;
   std::vector<std::string> late;
@@ -76,7 +76,7 @@ void warn_of_idle_end(const config::Config& config, const profile::WorkloadUse& 
       format_duration(rounded(idle_ns)), format_duration(config.trace.network_delay_ns)));
 }
 
-// Warns of calls that failed in production and are never made here.
+// Warns of calls that failed in production and are never made in the test deployment.
 void warn_of_missing_calls(const World& world, std::vector<std::string>& warnings) {
   // Do not check logs, because a message may refer to many calls, most of which are never made.
   if (!world.survey.made || !world.inputs->recorded()) return;
@@ -96,7 +96,8 @@ void warn_of_missing_calls(const World& world, std::vector<std::string>& warning
       some_of(never)));
 }
 
-// Warns of events that preceded a process or network fault in the dump and that no node produces here.
+// Warns of events that preceded a process or network fault in the dump and that no node of the test deployment
+// produces.
 void warn_of_missing_events(const World& world, std::vector<std::string>& warnings) {
   const trace::Trace& usual = world.survey.trace;
   if (!world.contexts || usual.events.empty()) return;

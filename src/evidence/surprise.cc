@@ -114,7 +114,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ETIMEDOUT: return !connection_error(err, syscall, false);  // a timed wait, such as that of futex
     case EEXIST:
       return syscall == "mkdir" ||
-             syscall == "mkdirat";  // every start but the first creates a folder that exists, as with `mkdir -p`
+             syscall == "mkdirat";  // every start but the first tries to create an existing folder, as with `mkdir -p`
     case EBADF: return syscall == "close" || syscall == "fcntl";
     case EPERM: return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
     case ENOENT:

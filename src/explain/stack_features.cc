@@ -27,8 +27,8 @@ constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass un
 
 // The weight of each of the stack's `frames`. The innermost function received the fault. A crash at a given time,
 // however, interrupted all of them: the work of an outer function may be half done, and which function is innermost is
-// decided by chance. Outer functions therefore count as well, except the outermost one, in which the thread runs from
-// first to last.
+// decided by chance. Outer functions therefore count as well, except the outermost one, in which the thread is from its
+// start to its end.
 std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   std::vector<double> out(frames);
   for (std::size_t i = 0; i < frames; ++i) {

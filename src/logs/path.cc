@@ -62,8 +62,8 @@ bool names_line(std::string_view following) {
 }
 
 // True if the path is a position in source code. Programs in these languages run without their source files, so they
-// never read or write them, whatever form the line number has: "x/Device.cc: 604:", "x/device.cpp(604)". Scripts exist
-// where they run, so a path to a script is a position only if a line number follows.
+// never read or write them, whatever form the line number has: "x/Device.cc: 604:", "x/device.cpp(604)". A script is
+// also a file where it runs, so a path to a script is a position only if a line number follows.
 bool is_position(std::string_view path, std::string_view following) {
   constexpr std::array<std::string_view, 14> kCompiled{".c",  ".cc",  ".cpp",   ".cxx", ".h",  ".hpp", ".hh",
                                                        ".go", ".erl", ".scala", ".kt",  ".rs", ".ml",  ".java"};

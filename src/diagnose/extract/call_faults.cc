@@ -213,7 +213,7 @@ std::vector<Candidate> full_disks(const Given& given, const Times& times, const 
     fault.kind = FaultKind::disk_full;
     fault.node = given.name(node);
     fault.id = ids.next(fmt::format("{}-{}", schedule::kind_name(fault.kind), fault.node));
-    // Failed calls are candidates of their own, so their events are counted there.
+    // Failed calls are candidates of their own, which already count these events.
     Candidate c = candidate_of(std::move(fault), of.count, group.first_ts);
     c.last_ts = of.last_ts;
     c.known = Known::inferred;

@@ -93,7 +93,7 @@ void add_one_way(Candidate& c) {
 Candidate partition_candidate(const Given& given, const Facts& facts, const Partition& partition, Ids& ids) {
   Fault fault = fault_of(given, partition, ids);
   std::vector<Fault> shapes = further(given, partition, fault);
-  // Failed calls are candidates of their own, so their events are counted there.
+  // Failed calls are candidates of their own, which already count these events.
   Candidate c = candidate_of(std::move(fault), partition.events, partition.start);
   c.alternatives = std::move(shapes);
   c.last_ts = partition.end;

@@ -18,7 +18,7 @@ namespace rose::logs {
 
 // Weights and factors (0..1) that more than one finder uses.
 inline constexpr double kExplicit = 1.0;  // the message of the failure itself names the error or the signal
-inline constexpr double kLogGap = 0.35;   // the node logs nothing for unusually long
+inline constexpr double kLogGap = 0.35;   // the node logs nothing for an unusually long time
 // Factor for a silence if all nodes are silent at that time, or if a message before it states the cause of the failure.
 inline constexpr double kExplainedSilence = 0.3;
 inline constexpr double kLowLevel = 0.5;    // factor: the message has the level "info", "debug" or "trace"
@@ -92,7 +92,7 @@ struct Findings {
   [[nodiscard]] bool belongs_to_start(std::size_t n, const Message& message) const {
     return static_cast<std::size_t>(&message - node(n).messages.data()) < start_[n];
   }
-  // True if the node logged only its start and then ran for long, so that its silence is no evidence.
+  // True if the node logged only its start and then ran for a long time, so that its silence is no evidence.
   [[nodiscard]] bool logged_only_start(std::size_t n) const;
   // True if, according to its log, the node does not accept connections yet at this time.
   [[nodiscard]] bool is_starting(std::size_t n, std::int64_t ts_ns) const {
