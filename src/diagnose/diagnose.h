@@ -141,7 +141,8 @@ struct Plan {
 
 // Applies --without before logs are added: removes the profile and those kinds of events of dumps that --without names.
 void leave_out_evidence(Inputs& inputs);
-// Adds what logs report to the evidence of the dumps, if there are any. `control`: see evidence::add_logs().
+// Adds what logs report to `inputs`, which may already contain the evidence of dumps. `control`: see
+// evidence::add_logs().
 void add_logs(Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control);
 // `workload_ns`: the duration of the workload in the test deployment; 0: not known yet. `restarts`: failures that
 // follow restarts in the test deployment; nullptr: use those in the profile.

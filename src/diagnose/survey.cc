@@ -10,7 +10,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr int kUnmeetable = 1'000'000'000;  // the count of a condition that is never met and only counts
+constexpr int kUnmeetable = 1'000'000'000;  // the count of a condition that only counts events and must never be met
 
 }  // namespace
 

@@ -112,7 +112,7 @@ struct ExchangeTable {
   std::uint16_t port = 0;  // port of the service
   bool answer = false;     // the service is the sender
   ExchangeCount failing, sound, near;
-  std::string differs;  // how the sides differ, in words; "": no more than equal runs differ
+  std::string differs;  // how the sides differ, in words; "": they differ no more than equal runs do
 };
 
 // One round of queries that `rose explain --deepen` chose.

@@ -168,7 +168,7 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out) {
       std::string node;
     };
     std::map<std::string, Handled> handled;  // by function
-    // for each thread that has received a message: the share of the next function
+    // for each thread that has received a message: the share that its next function gets
     std::unordered_map<std::int32_t, double> next;
     for (const Step& step : run.steps) {
       if (step.ts_ns > run.cut_ns) break;
@@ -215,7 +215,7 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
       if (!silent || fault->kind == schedule::FaultKind::crash || !outcome->ended_ns) continue;
       const std::int64_t end = run.zero_ns + *outcome->ended_ns;
       paused = paused || fault->kind == schedule::FaultKind::pause;
-      // by thread that has received a late message: share of the next function
+      // for each thread that has received a late message: the share that its next function gets
       std::map<std::int32_t, double> handling;
       std::size_t messages = 0;
       double first = 1;

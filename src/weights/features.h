@@ -1,5 +1,5 @@
-// Features: numbers that express the evidence for or against a candidate belonging to the cause. The model weights
-// them, and they are exported with each candidate. Pure.
+// Features: numbers that express the evidence that a candidate belongs, or does not belong, to the cause. The model
+// weights them, and they are exported with each candidate. Pure.
 #pragma once
 
 #include <array>

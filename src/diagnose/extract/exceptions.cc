@@ -11,9 +11,9 @@
 namespace rose::diagnose {
 namespace {
 
-// the most exceptions of all nodes; the most clearly reported ones are kept
+// at most this many exceptions of all nodes together are kept, the most clearly reported ones
 constexpr std::size_t kMostExceptions = 40;
-constexpr std::uint64_t kMostVisits = 10'000;  // a higher ordinal is not used: a time is then as good a condition
+constexpr std::uint64_t kMostVisits = 10'000;  // instead of a higher ordinal, a time is used as the condition
 constexpr std::size_t kLongestMessage = 300;   // message of an exception in a schedule, in bytes
 
 // The message without control characters; "" if it is too long.

@@ -13,7 +13,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::size_t kMostWider = 4;       // partitions of an incident that are also tried wider
+constexpr std::size_t kMostWider = 4;       // partitions of an incident that are also tried in a wider form
 constexpr std::size_t kMostMixed = 16;      // calls that are also tried together with process and network faults
 constexpr std::size_t kMostPaired = 4;      // calls that are also tried in pairs
 constexpr std::size_t kMostCalls = 1000;    // at most this many calls are tried, the most likely ones
