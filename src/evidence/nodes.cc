@@ -132,7 +132,7 @@ Result<void> take_mapped(const Evidence& inputs, const std::vector<std::string>&
       by_address[address] = index;
       continue;
     }
-    // `host` may be the host in the header of a dump whose events all have another name of the node.
+    // `host` may be named only in the header of a dump, whose events all have another name of the node.
     bool taken = false;
     for (std::size_t i = 0; i < inputs.sources.size(); ++i) {
       const Source& source = inputs.sources[i];

@@ -71,7 +71,7 @@ struct Meaning {
   bool failed = false;   // an operation on a file failed, and no reason is stated; `error` is 0
   bool late = false;  // an action or a wait took too long: a timeout, a missed heartbeat, a slow disk, a stopped clock
   std::int64_t own_pause_ns = 0;    // how long the writer was paused, as the message states it; 0: no pause is reported
-  std::int64_t slow_disk_ns = 0;    // how long a disk operation took that is reported as slow; 0: none is reported
+  std::int64_t slow_disk_ns = 0;    // duration of the disk operation that is reported as slow; 0: none is reported
   std::optional<ClockWords> clock;  // set if a clock is reported as wrong
   std::string_view call;     // the system call of the native method of the JDK that threw the error; "": none is named
   bool torn = false;         // data that were read from a file differ from those that were written

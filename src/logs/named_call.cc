@@ -8,7 +8,8 @@
 namespace rose::logs {
 namespace {
 
-// The operation of what has this name: a system call, a function in Go's os package, or a native method in the JDK.
+// The operation of the call with this name, which is a system call, a function in Go's os package, or a native method
+// in the JDK.
 Operation operation_of_call(std::string_view name) {
   struct Call {
     std::string_view names;  // each name is between spaces

@@ -29,7 +29,7 @@ inline constexpr double kAlsoNormal = 0.1;  // factor: the message also occurs i
 inline constexpr std::int64_t kNoticeTime = 8 * kSecond;
 inline constexpr std::int64_t kLongRun = 300 * kSecond;  // a program that runs for this long has started successfully
 inline constexpr std::int64_t kEarlyEnd = 3 * kSecond;   // a log that ends this much before the others ends early
-// a message that reports the start of a program is among the first of its messages, at most this many
+// a program reports its start in one of its first messages, at most this many
 inline constexpr std::size_t kBannerMessages = 12;
 
 // A fact, and the messages that report it.
@@ -128,7 +128,7 @@ struct Findings {
 
   std::vector<std::set<TemplateId>> throughout_;  // indexed by node
   std::vector<std::vector<Restart>> restarts_;    // indexed by node
-  // kinds of messages that lines without a timestamp follow in runs without faults
+  // kinds of messages that, in runs without faults, are followed by lines without a timestamp
   std::set<TemplateId> with_following_lines_;
   std::vector<std::int64_t> serves_from_;  // indexed by node; serves_from() of each
   std::vector<std::size_t> start_;         // indexed by node; messages_of_start() of each

@@ -26,7 +26,7 @@ constexpr double kOwnInterface = 0.7;
 constexpr double kUnresolved = 0.4;  // a name was not resolved: the name server is missing, or the name was removed
 constexpr double kUnresolvedWithOthers = 0.3;  // several names were not resolved: the node of one of them is missing
 constexpr double kUnclean = 0.5;               // the writer's previous process did not shut down cleanly
-// As kUnclean, and other nodes missed the writer shortly before (at most kConfirmedWithin).
+// Like kUnclean, if other nodes also missed the writer shortly before (at most kConfirmedWithin).
 constexpr double kConfirmedEnd = 0.9;
 constexpr std::int64_t kConfirmedWithin = 300 * kSecond;
 // Data that the writer reads are damaged: its previous process was interrupted (kTorn), or the disk returned wrong data

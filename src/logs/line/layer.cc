@@ -133,7 +133,7 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
     LayerFields out;
     const bool has_it = read(line, out) && (kind_ != Kind::origin || is_node(out.host));
     // Text pasted from a journal contains continuation lines without a timestamp. They do not count against the layer,
-    // because the other lines prove that there is this layer: only a journal's lines look like them.
+    // because the other lines prove that the file has the layer: only a journal's lines look like them.
     if (!has_it && fit != 0 && (is_journal() || kind_ == Kind::origin)) {
       Parts parts;
       if (!read_header(line, parts)) continue;
