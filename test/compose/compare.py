@@ -100,7 +100,8 @@ def pairs_of_options(words):
             value = f"{path}:{in_bytes(rate)}"
         if flag == "--device":
             parts = value.split(":")
-            value = ":".join([parts[0], parts[1] if len(parts) > 1 else parts[0], parts[2] if len(parts) > 2 else "rwm"])
+            target = parts[1] if len(parts) > 1 else parts[0]
+            value = ":".join([parts[0], target, parts[2] if len(parts) > 2 else "rwm"])
         if flag == "--label" and "=" not in value:
             value += "="
         if flag == "--cpus":
@@ -314,7 +315,8 @@ def expected_nodes(project):
         networks = service.get("networks") or {}
         aliases = [alias for how in networks.values() for alias in (how or {}).get("aliases") or []]
         aliases += linked.get(name, [])
-        mode = service.get("network_mode", "")
+        shared = {key: named(service[key].partition(":")[2]) if service.get(key, "").startswith("service:") else ""
+                  for key in ("network_mode", "pid", "ipc")}
         domain = service.get("domainname", "")
         limits = []
         for limit, value in (service.get("ulimits") or {}).items():
@@ -350,10 +352,10 @@ def expected_nodes(project):
                 "files": files_of(service, project),
                 "ports": ports_of(service),
                 "extra_hosts": sorted(service.get("extra_hosts") or []),
-                "network_of": named(mode.partition(":")[2]) if mode.startswith("service:") else "",
-                "host_network": mode == "host",
-                "pid_of": named(service["pid"].partition(":")[2]) if service.get("pid", "").startswith("service:") else "",
-                "ipc_of": named(service["ipc"].partition(":")[2]) if service.get("ipc", "").startswith("service:") else "",
+                "network_of": shared["network_mode"],
+                "host_network": service.get("network_mode") == "host",
+                "pid_of": shared["pid"],
+                "ipc_of": shared["ipc"],
                 "uts": service.get("uts", ""),
                 "depends_on": after,
                 "post_start": hooks_of(service.get("post_start")),
@@ -386,7 +388,8 @@ def actual_nodes(nodes):
         volumes = []
         for volume in one["volumes"]:
             source, target, *how = volume.split(":")
-            volumes.append([source, target, sorted(word for word in (how[0].split(",") if how else []) if word != "rw")])
+            how = how[0].split(",") if how else []
+            volumes.append([source, target, sorted(word for word in how if word != "rw")])
         one["volumes"] = sorted(volumes)
         if one["build"]:
             one["build"] = [one["build"][-1], pairs_of_options(one["build"][:-1])]

@@ -1,5 +1,5 @@
-// Prints how compose-go, the library behind `docker compose config`, reads Compose files. Standard input is a JSON array
-// of requests; standard output is an array with one answer for each: the project, or the reason of the refusal.
+// Prints how compose-go, the library behind `docker compose config`, reads Compose files. Standard input is a JSON
+// array of requests; standard output is an array with one answer for each: the project, or why it was refused.
 package main
 
 import (
