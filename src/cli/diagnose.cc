@@ -535,19 +535,19 @@ Command diagnose_command() {
           "It compares the dump with the profile, ignores what is normal, and ranks the remaining events. Then it "
           "tries fault schedules in the test deployment, simple ones first. Each run shows which conditions were met "
           "and which faults fired. A schedule that reproduces the bug is written to the output file, and simplified as "
-          "long as its rate does not fall. Further runs then decide whether its replay rate reaches the target.\n\nIt "
-          "starts with a run without faults. If the bug occurs in that run, this is reported at once. If no schedule "
-          "reaches the target rate, the best one is written with its rate, and the exit code is 1.\n\nWith --log it "
-          "reads logs instead of a dump. A schedule should reproduce the messages that a run without faults does not "
-          "write. The errors, restarts, lost peers and Java exceptions in these messages are the first candidates, "
-          "then the calls shortly before them. Logs can have times and levels in any usual form, or be JSON, syslog or "
-          "the journal's export, compressed or not.\n\nWith --engine, workers on other machines make the runs. An "
-          "existing engine (Slurm, ssh, Kubernetes, a command) starts 'rose worker', which must run as root and have "
-          "the same version; the configuration's folder is copied to it. Runs are made ahead of the search, which "
-          "receives them in its own order. Therefore the same seed and verdicts give the same search with any number "
-          "of workers. If a worker is lost, another one repeats its run.\n\n--report keeps every run; after Ctrl-C the "
-          "same command with --resume continues the diagnosis. If Ctrl-C comes after a schedule was confirmed, the "
-          "schedule is kept and the exit code is 0.",
+          "long as its rate does not fall. Further runs then decide whether its replay rate reaches the target.\n\nThe "
+          "diagnosis starts with a run without faults. If the bug occurs in that run, rose reports this at once. If no "
+          "schedule reaches the target rate, the best one is written with its rate, and the exit code is 1.\n\nWith "
+          "--log it reads logs instead of a dump. A schedule should reproduce those messages of the logs that do not "
+          "occur in a run without faults. The errors, restarts, lost peers and Java exceptions in these messages are "
+          "the first candidates, then the calls shortly before them. Logs can have times and levels in any usual form, "
+          "or be JSON, syslog or the journal's export, compressed or not.\n\nWith --engine, workers on other machines "
+          "make the runs. An existing engine (Slurm, ssh, Kubernetes, a command) starts 'rose worker', which must run "
+          "as root and have the same version; the configuration's folder is copied to it. Workers make runs before the "
+          "search requests them, and the search receives the results in the order of its requests. Therefore the same "
+          "seed and verdicts give the same search with any number of workers. If a worker is lost, another one repeats "
+          "its run.\n\n--report keeps every run; after Ctrl-C the same command with --resume continues the diagnosis. "
+          "If Ctrl-C comes after a schedule was confirmed, the schedule is kept and the exit code is 0.",
       .examples = {"rose diagnose --trace dump.bin -c rose.toml --profile profile.json",
                    "rose diagnose --trace a.bin b.bin --map db-7=n1 db-8=n2 -c rose.toml --plan",
                    "rose diagnose --log n1=server.log --log n2=server2.log.gz -c rose.toml",

@@ -73,8 +73,8 @@ Command doctor_command() {
       .summary = "Try each capability that rose needs on this machine, and say how to get what is missing",
       .description =
           "Each line is a capability: available (ok) or not (no), the result of the attempt, and how to get it if it "
-          "is missing. The last line says whether rose works on this machine. A missing capability that is not "
-          "required has a substitute. The exit code is 0 whether or not rose works.",
+          "is missing. The last line says whether rose works on this machine. If a missing capability is not required, "
+          "rose uses a substitute. The exit code is 0 whether or not rose works.",
       .examples = {"rose doctor", "rose doctor --json"},
       .run = run_doctor,
   };

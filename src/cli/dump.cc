@@ -396,8 +396,8 @@ Command show_command() {
       .description =
           "--summary shows what failed, how often and where, and the first and last time. The JSON Lines of --format "
           "jsonl are lossless: 'rose dump import' converts them back to a dump. --format perfetto is for "
-          "ui.perfetto.dev, --format html a self-contained page with a time line. For a damaged dump it prints the "
-          "readable part, then exits with 2.",
+          "ui.perfetto.dev; --format html prints a self-contained page with a time line. If a dump is damaged, rose "
+          "prints the readable part and exits with 2.",
       .examples = {"rose dump show dump.bin --summary --profile profile.json",
                    "rose dump show dump.bin --format html > dump.html"},
       .options =
@@ -428,8 +428,12 @@ Command show_command() {
               {.names = "--since",
                .slot = &options->since,
                .value = "T",
-               .help = "Start here: 2.5s after the first event, -10s before the last, or nanoseconds"},
-              {.names = "--until", .slot = &options->until, .value = "T", .help = "End here, written as for --since"},
+               .help = "Show events from this time on: 2.5s is 2.5 s after the first event, -10s is 10 s before the "
+                       "last event, and a number without unit is in nanoseconds of the wall clock"},
+              {.names = "--until",
+               .slot = &options->until,
+               .value = "T",
+               .help = "Show events up to this time, written as for --since"},
               {.names = "--summary",
                .slot = &options->summary,
                .help = "Show what failed, how often and where, instead of single events"},

@@ -327,15 +327,14 @@ Command explain_command() {
       .description =
           "It makes runs of a schedule that reproduces the bug, alternately with runs without faults. It also makes "
           "runs in which each fault fires one call earlier or later, fires without its conditions, or is shorter. It "
-          "compares what the nodes do after the first fault: functions entered or no longer entered, failed and "
-          "state-changing calls, log messages, ends of processes, silences. Differences between runs of the same kind "
-          "are noise and do not count.\n\n"
-          "It prints the suspects, best first, and the story from the fault to the symptom. If failing and correct "
-          "runs differ only by noise, it reports this.\n\n"
-          "It watches the functions that `functions` and `sources` of the configuration name. Without these keys, it "
-          "watches all functions of the node's own program that are in its debug information, or, for a JVM, the "
-          "package of the main class. A node whose command is a script is started once, to find the program that it "
-          "runs. The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 when nothing was "
+          "compares what the nodes do after the first fault in failing and in correct runs: functions entered or no "
+          "longer entered, failed and state-changing calls, log messages, ends of processes, silences. Differences "
+          "between runs of the same kind are noise and do not count.\n\nIt prints the suspects, best first, and the "
+          "story from the fault to the symptom. If failing and correct runs differ only by noise, it reports "
+          "this.\n\nIt watches the functions that `functions` and `sources` of the configuration name. Without these "
+          "keys, it watches all functions of the node's own program that are in its debug information, or, for a JVM, "
+          "the package of the main class. A node whose command is a script is started once, to find the program that "
+          "it runs. The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 when nothing was "
           "found or the runs were inconclusive.",
       .examples = {"rose explain schedule.toml -c rose.toml", "rose explain --from why",
                    "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
@@ -393,8 +392,8 @@ Command explain_command() {
                        "of the functions entered between the fault and the symptom, in up to " +
                        std::to_string(kMostRounds) +
                        " rounds of --runs runs of each kind. Queries that distinguish failing from correct runs are "
-                       "repeated, and the runs of all rounds are compared together. Without this option, the rounds "
-                       "last about as long as the first answer took"},
+                       "repeated, and the runs of all rounds are compared together. Without this option, all rounds "
+                       "together take about as long as it took to get the first answer"},
               {.names = "--no-deepen",
                .slot = &options->no_deepen,
                .help = "Make no rounds of further queries; the first answer is the result"},

@@ -87,10 +87,10 @@ Command init_command() {
       .summary = "Write a first configuration for a running system",
       .description =
           "Each process, unit, container, service or pod that is named becomes a node of a test deployment, with its "
-          "command, its variables, its user, and the port on which it listens when it is ready. Addresses of the "
-          "nodes become placeholders; folders to which they write become empty folders in each run. The running "
-          "system is not changed.\n\nFor what rose cannot know (what clients do, how the bug is detected), the file "
-          "has a QUESTION with an example. Values that may be wrong are marked LOOK. Secrets are replaced by "
+          "command, its variables, its user, and the port on which it listens when it is ready. Addresses of the nodes "
+          "become placeholders; folders to which they write become empty folders in each run. The running system is "
+          "not changed.\n\nThe file contains a QUESTION with an example for everything that rose cannot know: what "
+          "clients do, and how the bug is detected. Values that may be wrong are marked LOOK. Secrets are replaced by "
           "generated words. Once you have written the workload, 'rose profile' works.",
       .examples = {"rose init --pid 812 --pid 840",
                    "rose init --unit redis-server --unit redis-server@replica -o kv.toml",

@@ -25,7 +25,7 @@ cli::Program program() {
       .top =
           {
               .name = "rose",
-              .summary = "Reproduce failures of distributed systems whose cause is outside of them",
+              .summary = "Reproduce failures that faults of the environment cause in distributed systems",
               .synopsis = {"COMMAND [OPTION...]"},
               .description = "rose records production at very low cost. From the dump of a failure it finds the "
                              "faults that reproduce the failure in a test deployment, and replays them as a "

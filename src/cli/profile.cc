@@ -173,8 +173,8 @@ Command profile_command() {
           "It starts the test deployment, runs the workload, and learns which failures of system calls are benign, "
           "which state-changing calls are rare, how often each system call is made, how long connections are silent, "
           "and how often the named functions are entered. 'rose diagnose' ignores events of a dump that the profile "
-          "also contains.\n\nWith more runs it also learns what happens only in some runs. If the bug occurs in a run "
-          "without faults, this is reported, because the oracle is then wrong.",
+          "also contains.\n\nWith more runs it also learns what happens only in some runs. If the bug occurs in such a "
+          "run without faults, rose reports this, because the oracle is then wrong.",
       .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5 --restarts"},
       .options =
           {
@@ -203,7 +203,7 @@ Command profile_command() {
                .otherwise = "1"},
               {.names = "--restarts",
                .slot = &options->restarts,
-               .help = "Also make a run for each node in which this node is killed and starts again. If the evidence "
+               .help = "For each node, also make a run in which this node is killed and starts again. If the evidence "
                        "contains a restart, failures that follow it are then not taken for faults"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },

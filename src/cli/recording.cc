@@ -85,8 +85,8 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "--recordings",
        .slot = &options.recordings,
        .value = "[NODE=]FOLDER",
-       .help = "Recordings of librose-rr to copy to FILE.recordings/NODE when the window is written; those of "
-               "processes that run at the start are found automatically",
+       .help = "Recordings of librose-rr to copy to FILE.recordings/NODE when the window is written; recordings of "
+               "processes that run when tracing starts are found automatically",
        .group = group,
        .one_each = true,
        .completes = Completes::folder},

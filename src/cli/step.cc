@@ -53,12 +53,12 @@ Command step_command() {
       .summary = "Wait, inside a workload, until the schedule's order allows this step",
       .synopsis = {"NAME", "NAME -- CMD [ARG...]"},
       .description =
-          "A schedule's `order` names steps of the workload together with events and faults: order = \"written * cut "
-          "* read\". 'rose step read' in the workload's script returns when everything that the order puts before "
-          "this step has happened. At that moment the step has happened, too. With a command, 'rose step' runs the "
-          "command when it is the step's turn. The step has then happened when the command has ended, whatever its "
-          "exit status; 'rose step' exits with that status.\n\nA step happens once. If its turn never comes, it waits "
-          "until the run ends, and the result then shows what it was waiting for.",
+          "A schedule's `order` names steps of the workload together with events and faults: order = \"written * cut * "
+          "read\". 'rose step read' in the workload's script returns when everything that the order puts before this "
+          "step has happened. The step has happened at that moment. With a command, 'rose step' runs the command when "
+          "it is the step's turn. The step has then happened when the command has ended, whatever its exit status; "
+          "'rose step' exits with that status.\n\nA step happens once. If its turn never comes, it waits until the run "
+          "ends, and the result then shows what it was waiting for.",
       .examples = {"rose step written", "rose step read -- ./client get key"},
       .options =
           {

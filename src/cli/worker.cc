@@ -1,4 +1,4 @@
-// rose worker: makes runs for a diagnosis on another machine.
+// rose worker: makes runs for a diagnosis that another machine makes.
 #include "engine/worker.h"
 
 #include <fcntl.h>
@@ -36,7 +36,7 @@ Result<int> run_worker() {
 Command worker_command() {
   return {
       .name = "worker",
-      .summary = "Make runs for a diagnosis on another machine; started by 'rose diagnose --engine'",
+      .summary = "Make runs for a diagnosis that another machine makes; started by 'rose diagnose --engine'",
       .description =
           "'rose diagnose --engine' starts workers on other machines by srun, ssh, kubectl or a command. A worker "
           "first reads the folder of the configuration from its standard input, then one schedule after another. It "
