@@ -108,7 +108,7 @@ enum class Way { in, out };
 // Attaches a SEC("tc") program to one direction of an interface with a TCX link (Linux 6.6). ROSE_MASK=tcx in the
 // environment makes it fail, so that the fallback can be tested.
 [[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
-// True if an iterator over open files can read the state of sockets (Linux 5.11). Tried once and remembered.
+// True if an iterator over open files can read the state of sockets (Linux 5.8). Tried once and remembered.
 // ROSE_MASK=task_file in the environment makes it return false.
 [[nodiscard]] bool iterates_files();
 // True if XDP programs may call bpf_xdp_load_bytes (Linux 5.18), with which rose's programs read packets.
