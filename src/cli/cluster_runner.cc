@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "diagnose/survey.h"
 #include "report/results.h"
 
 namespace rose::cli {
@@ -12,6 +13,11 @@ namespace {
 
 // how many of the runs that were made ahead are kept in memory, each with its trace
 constexpr std::size_t kMostGuessed = 16;
+
+// False for control runs and surveys, whose faults only count calls.
+bool breaks_anything(const schedule::Schedule& schedule) {
+  return !std::all_of(schedule.faults.begin(), schedule.faults.end(), diagnose::is_counter);
+}
 
 }  // namespace
 
@@ -54,6 +60,12 @@ std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vecto
       places.push_back(i);
     }
   }
+  if (to_measure_ && tried_ && !todo.empty())
+    if (Result<void> measured = measure_in_parallel(); !measured) {
+      to_measure_.reset();
+      log::warning("parallel runs: {}, because control runs in parallel failed: {}", side_by_side(),
+                   measured.error().message);
+    }
   const schedule::Decides decides_todo =
       decides ? [&](std::size_t i, const schedule::RunResult& result) { return decides(places[i], result); }
               : schedule::Decides();
@@ -78,6 +90,7 @@ std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vecto
     remember(*todo[i], made[i]->result);
     results[places[i]] = std::move(made[i]->result);
   }
+  for (const schedule::Schedule* schedule : schedules) tried_ = tried_ || breaks_anything(*schedule);
   std::vector<Result<schedule::RunResult>> all;
   for (std::optional<Result<schedule::RunResult>>& result : results) all.push_back(*std::move(result));
   if (decides) set_aside(schedules, decides, all);
@@ -109,22 +122,52 @@ Result<void> ClusterRunner::choose_jobs(bool resumed) {
     log::info("parallel runs: {}, as before", jobs_.back().jobs);
     return {};
   }
+  log::info("making a control run without faults");
+  options_.number = next_number_;
+  ROSE_TRY(to_measure_, replay::measure_alone(store_, config_, without_faults(), options_));
+  take_control_runs();
+  // If nodes write outside the folder of the run, even two runs in parallel may interfere with each other.
+  if (to_measure_->fit == 1 || !to_measure_->changed.empty()) return measure_in_parallel();
+  log::info("parallel runs: 2 for the first schedule; then control runs show how many this machine can make at a time");
+  return decide(2);
+}
+
+schedule::Schedule ClusterRunner::without_faults() const {
   schedule::Schedule none;
   none.name = config_.name;
-  options_.number = next_number_;
-  log::info(
-      "making control runs without faults, alone and in parallel, to find how many runs this machine can make at a "
-      "time");
-  ROSE_TRY(replay::SideBySide made, replay::measure_side_by_side(store_, config_, none, options_));
-  next_number_ = made.next_number;
-  range_ = made.range;
-  for (replay::Run& run : made.control_runs) {
-    if (run.completed && !run.workload.ok())
-      log::warning("control run without faults: the workload {}", run.workload.note);
-    give(none, std::move(run.result));
-  }
+  return none;
+}
+
+Result<void> ClusterRunner::measure_in_parallel() {
+  if (to_measure_->fit > proven_)
+    log::info("making control runs in parallel, to find how many runs this machine can make at a time");
+  options_.number = to_measure_->next_number = next_number_;
+  options_.check = {};
+  ROSE_CHECK(replay::measure_in_parallel(*to_measure_, store_, config_, without_faults(), options_, proven_));
+  take_control_runs();
+  const replay::SideBySide made = *std::exchange(to_measure_, std::nullopt);
   log::info("parallel runs: {} ({})", made.jobs, made.words);
   return decide(made.jobs);
+}
+
+void ClusterRunner::take_control_runs() {
+  next_number_ = to_measure_->next_number;
+  range_ = to_measure_->range;
+  for (replay::Run& run : std::exchange(to_measure_->control_runs, {})) {
+    if (run.completed && !run.workload.ok())
+      log::warning("control run without faults: the workload {}", run.workload.note);
+    give(without_faults(), std::move(run.result));
+  }
+}
+
+void ClusterRunner::note_proof(const std::vector<const schedule::Schedule*>& batch,
+                               const std::vector<Result<replay::Run>>& runs) {
+  bool survey_in_range = false;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (!runs[i] || !runs[i]->completed || !runs[i]->disturbed.empty()) return;
+    survey_in_range = survey_in_range || (!breaks_anything(*batch[i]) && range_.outside(runs[i]->load, false).empty());
+  }
+  if (survey_in_range) proven_ = std::max(proven_, static_cast<int>(runs.size()));
 }
 
 int ClusterRunner::room() const {
@@ -237,6 +280,7 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
                 : schedule::Decides();
     std::vector<Result<replay::Run>> runs =
         replay::run_side_by_side(store_, config_, batch, options_, decides_batch, ahead.size());
+    if (to_measure_ && batch.size() > 1) note_proof(batch, runs);
     for (std::size_t i = now; i < runs.size(); ++i)
       if (runs[i] && !runs[i]->result.stopped && runs[i]->disturbed.empty())
         give_guessed(ahead[i - now], std::move(runs[i]->result));

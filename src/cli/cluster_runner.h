@@ -32,7 +32,9 @@ class ClusterRunner final : public diagnose::Runner {
   void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
 
   // Determines by measurement how many runs are made in parallel. The runs of the measurement are the search's control
-  // runs.
+  // runs. Most of the measurement is postponed until the first schedule with faults has been run, because an engineer
+  // waits for the first reproduction, and the first candidate of a plan is usually the cause. Until then, two runs are
+  // made in parallel if two fit: the survey and that first schedule.
   [[nodiscard]] Result<void> choose_jobs(bool resumed);
   // The largest number of runs that were made in parallel so far.
   [[nodiscard]] int most_side_by_side() const;
@@ -68,7 +70,13 @@ class ClusterRunner final : public diagnose::Runner {
   void set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
                  std::vector<Result<schedule::RunResult>>& results);
   void remember(const schedule::Schedule& schedule, schedule::RunResult& result);
+  [[nodiscard]] schedule::Schedule without_faults() const;
   [[nodiscard]] Result<void> decide(int jobs);
+  [[nodiscard]] Result<void> measure_in_parallel();
+  void take_control_runs();
+  // Notes if this batch shows that so many runs in parallel keep their timing: a survey among them took no longer than
+  // a control run, and all nodes were ready in time.
+  void note_proof(const std::vector<const schedule::Schedule*>& batch, const std::vector<Result<replay::Run>>& runs);
   // Keeps a run that was made ahead until the search requests it. Many of these runs are never requested, so their
   // traces are kept only in the record. Without a record, the oldest runs are forgotten.
   void give_guessed(const schedule::Schedule& schedule, schedule::RunResult result);
@@ -99,6 +107,10 @@ class ClusterRunner final : public diagnose::Runner {
   std::vector<replay::RunStore::Jobs> jobs_;                // with jobs = "auto"
   int handed_out_ = 0;                                      // number of runs that the search has received
   replay::TimingRange range_;
+  // The measurement of the number of parallel runs, while its second part is postponed.
+  std::optional<replay::SideBySide> to_measure_;
+  bool tried_ = false;  // the search has received a run of a schedule with faults that is not a survey
+  int proven_ = 1;      // number of parallel runs that kept the timing of a control run
   std::string backend_;
   double recorded_seconds_ = 0;
 };

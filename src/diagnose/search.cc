@@ -270,20 +270,53 @@ class Search {
     return {};
   }
 
-  // Reads what the nodes did in production, surveys the test deployment, and creates all moves.
+  // Reads what the nodes did in production, surveys the test deployment, and creates all moves. The survey comes after
+  // the first trial if only one run is made at a time and a simple trial is the best: an engineer waits for the first
+  // reproduction, and the first candidate of a plan is usually the cause.
   Result<void> prepare() {
     ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
-    if (world_.uses("survey") && (world_.level(1) || world_.level(2))) {
-      if (const std::size_t room = lab_.room(); room > 0) {
-        World guess = world_;
-        lab_.expect(first_trials(guess, room));
-      }
-      ROSE_CHECK(make_survey(world_, lab_));
-    }
-    for (std::string& warning : warnings_of_survey(world_)) d_.plan.warnings.push_back(std::move(warning));
+    survey_due_ = world_.uses("survey") && (world_.level(1) || world_.level(2));
     moves_ = moves_of(world_);
+    first_moves_ = static_cast<std::ptrdiff_t>(moves_.size());
+    if (survey_due_ && (lab_.jobs() > 1 || !first_is_simple())) return survey();
+    warn_by_survey();
     return {};
+  }
+
+  // True if the best trial is one of level 1 with few faults, which need no knowledge about the test deployment.
+  bool first_is_simple() {
+    NextTrial best;
+    for (const std::unique_ptr<Move>& move : moves_)
+      if (const NextTrial t = move->peek(); t != nullptr && world_.level(t->level))
+        if (best == nullptr || worth_of(world_, lab_, *t) > worth_of(world_, lab_, *best)) best = t;
+    return best != nullptr && best->level == 1 && !best->many && !best->exploratory;
+  }
+
+  Result<void> survey() {
+    survey_due_ = false;
+    if (const std::size_t room = lab_.room(); room > 0) {
+      World guess = world_;
+      lab_.expect(first_trials(guess, room));
+    }
+    ROSE_CHECK(make_survey(world_, lab_));
+    warn_by_survey();
+    // Make the moves again, now that it is known what the test deployment does. Trials that were run are answered from
+    // the record. Moves that refine a schedule which reproduced the bug stay.
+    for (RunningTrial& trial : doubted_)
+      if (std::any_of(moves_.begin(), moves_.begin() + first_moves_,
+                      [&](const std::unique_ptr<Move>& move) { return move.get() == trial.move; }))
+        trial.move = nullptr;
+    Moves refining(std::make_move_iterator(moves_.begin() + first_moves_), std::make_move_iterator(moves_.end()));
+    moves_ = moves_of(world_);
+    first_moves_ = static_cast<std::ptrdiff_t>(moves_.size());
+    std::move(refining.begin(), refining.end(), std::back_inserter(moves_));
+    return {};
+  }
+  void warn_by_survey() {
+    std::vector<std::string>& all = d_.plan.warnings;
+    for (std::string& warning : warnings_of_survey(world_))
+      if (std::find(all.begin(), all.end(), warning) == all.end()) all.push_back(std::move(warning));
   }
 
   // Creates all moves; `world` must outlive them. Sets the schedules of the world's plan to the plain trials.
@@ -341,6 +374,7 @@ class Search {
   // leads_.back().
   Result<bool> search() {
     while (left() > 0) {
+      if (survey_due_ && d_.schedules > 0) ROSE_CHECK(survey());
       if (!doubted_.empty() && d_.runs >= doubted_until_) {
         ROSE_TRY(const bool reached, follow_doubted());
         if (reached) return true;
@@ -886,6 +920,7 @@ class Search {
   Result<void> find_more_reliable(Lead& found) {
     if (!world_.uses("surer") || inputs_.stop_after != StopAfter::minimised) return {};
     if (std::exchange(looked_for_reliable_, true)) return {};
+    if (survey_due_) ROSE_CHECK(survey());
     Misses misses = std::exchange(misses_, {});
     Moves moves = std::exchange(moves_, {});
     std::vector<RunningTrial> stopped = std::exchange(stopped_, {});
@@ -969,6 +1004,8 @@ class Search {
   Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
+  std::ptrdiff_t first_moves_ = 0;                 // so many of moves_, at its beginning, were made by moves_of()
+  bool survey_due_ = false;                        // the survey is wanted and was not made yet
   std::map<std::size_t, RunResult> last_results_;  // by index into d_.tried: the last result, without its trace
   Misses misses_;
   Window window_;

@@ -59,28 +59,6 @@ bool usable(const Run& run) {
 
 std::string seconds(std::int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
 
-// Files outside the run's directory, in the host's own file system, that nodes changed. The key is the path, the value
-// is the node.
-std::map<std::string, std::string> changed_outside(const config::Config& config, const Run& run) {
-  std::set<std::string> on_the_host;
-  for (const config::Node& node : config.nodes)
-    if (!node.container && !node.attach) on_the_host.insert(node.name);
-  std::map<std::string, std::string> changed;
-  const std::string own = run.directory_made_in.string() + "/";
-  for (const trace::Event& event : run.result.trace.events) {
-    if (event.type != trace::EventType::sys || kernel::syscall_name(event.syscall).starts_with("exec")) continue;
-    const std::string node(run.result.trace.str(event.node));
-    if (!on_the_host.contains(node)) continue;
-    for (const trace::StringId id : {event.path, event.path2}) {
-      const std::string_view path = run.result.trace.str(id);
-      if (!path.starts_with('/') || path.starts_with(own)) continue;
-      if (path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) continue;
-      changed.emplace(std::string(path), node);
-    }
-  }
-  return changed;
-}
-
 }  // namespace
 
 void TimingRange::add(const RunLoad& load) {
@@ -106,10 +84,29 @@ std::string never_side_by_side(const config::Config& config) {
   return {};
 }
 
-std::string shared_path(const config::Config& config, const Run& one, const Run& other) {
-  const std::map<std::string, std::string> before = changed_outside(config, one);
-  for (const auto& [path, node] : changed_outside(config, other))
-    if (before.contains(path)) return fmt::format("{} writes {} in every run", node, path);
+ChangedOutside changed_outside(const config::Config& config, const Run& run) {
+  std::set<std::string> on_the_host;
+  for (const config::Node& node : config.nodes)
+    if (!node.container && !node.attach) on_the_host.insert(node.name);
+  ChangedOutside changed;
+  const std::string own = run.directory_made_in.string() + "/";
+  for (const trace::Event& event : run.result.trace.events) {
+    if (event.type != trace::EventType::sys || kernel::syscall_name(event.syscall).starts_with("exec")) continue;
+    const std::string node(run.result.trace.str(event.node));
+    if (!on_the_host.contains(node)) continue;
+    for (const trace::StringId id : {event.path, event.path2}) {
+      const std::string_view path = run.result.trace.str(id);
+      if (!path.starts_with('/') || path.starts_with(own)) continue;
+      if (path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) continue;
+      changed.emplace(std::string(path), node);
+    }
+  }
+  return changed;
+}
+
+std::string shared_path(const ChangedOutside& one, const ChangedOutside& other) {
+  for (const auto& [path, node] : other)
+    if (one.contains(path)) return fmt::format("{} writes {} in every run", node, path);
   return {};
 }
 
@@ -121,8 +118,8 @@ int fitting_runs(const RunLoad& load, int processors, std::uint64_t free, int mo
   return std::clamp(static_cast<int>(fit), 1, most);
 }
 
-Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
-                                        const schedule::Schedule& no_faults, RunOptions options) {
+Result<SideBySide> measure_alone(RunStore& store, const config::Config& config, const schedule::Schedule& no_faults,
+                                 RunOptions options) {
   SideBySide made;
   made.next_number = options.number;
   if (std::string why = never_side_by_side(config); !why.empty()) {
@@ -130,25 +127,38 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
     return made;
   }
   options.trace = true;  // tracing shows what nodes write outside their folders
-  const auto check = options.check;
   options.number = made.next_number++;
   ROSE_TRY(Run alone, run_in(store, config, no_faults, options));
   const bool fit_to_measure = usable(alone);
   made.range.add(alone.load);
+  made.alone = alone.load;
+  made.changed = changed_outside(config, alone);
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  int jobs = fit_to_measure ? fitting_runs(alone.load, processors, free_memory(), kMostAutomaticJobs) : 1;
+  if (fit_to_measure) made.fit = fitting_runs(alone.load, processors, free_memory(), kMostAutomaticJobs);
   made.words = !fit_to_measure ? "the control run cannot be compared with"
-               : jobs == 1     ? fmt::format("one run uses {:.1f} s of processor time and {} MiB of memory",
+               : made.fit == 1 ? fmt::format("one run uses {:.1f} s of processor time and {} MiB of memory",
                                              alone.load.cpu_seconds, alone.load.memory >> 20)
                                : "";
-  const RunLoad first = alone.load;
   made.control_runs.push_back(std::move(alone));
-  const TimingRange range = made.range;
+  return made;
+}
+
+Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config::Config& config,
+                                 const schedule::Schedule& no_faults, RunOptions options, int proven) {
+  options.trace = true;
+  TimingRange range;
+  range.add(made.alone);
+  const auto check = options.check;
   options.check = [&range, check](Run& run, const schedule::Schedule& schedule) {
     if (check) check(run, schedule);
     if (std::string why = range.outside(run.load, false); run.completed && !why.empty()) run.disturbed = std::move(why);
   };
-  while (jobs > 1) {
+  const auto keeps_timing = [&](int jobs) {
+    made.jobs = jobs;
+    made.words = fmt::format("{} runs keep the timing of one alone: ready after {}, workload {}", jobs,
+                             seconds(made.alone.ready_ns), seconds(made.alone.workload_ns));
+  };
+  for (int jobs = made.fit; jobs > proven; jobs /= 2) {
     const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(jobs), &no_faults);
     options.number = made.next_number;
     made.next_number += jobs;
@@ -166,9 +176,9 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
       beside.push_back(std::move(*run));
     }
     for (const Run& run : beside)
-      if (std::string path = shared_path(config, made.control_runs.front(), run); !path.empty()) {
+      if (std::string path = shared_path(made.changed, changed_outside(config, run)); !path.empty()) {
         made.words = std::move(path);
-        return made;  // these runs used the same file, so their timing means nothing
+        return {};  // these runs used the same file, so their timing means nothing
       }
     const double share = static_cast<double>(stalled_us() - stalled) * 1000 / static_cast<double>(longest_ns);
     if (why.empty() && share > kStalledShare)
@@ -179,16 +189,14 @@ Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& c
         made.control_runs.push_back(std::move(run));
       }
     if (why.empty()) {
-      made.jobs = jobs;
-      made.words = fmt::format("{} runs keep the timing of one alone: ready after {}, workload {}", jobs,
-                               seconds(first.ready_ns), seconds(first.workload_ns));
-      return made;
+      keeps_timing(jobs);
+      return {};
     }
     log::debug("{} parallel runs: {}", jobs, why);
     made.words = fmt::format("with {} in parallel {}", jobs, why);
-    jobs /= 2;
   }
-  return made;
+  if (proven > 1) keeps_timing(proven);
+  return {};
 }
 
 Result<int> jobs_for(const config::Config& config, RunOptions options) {
@@ -196,7 +204,9 @@ Result<int> jobs_for(const config::Config& config, RunOptions options) {
   schedule::Schedule no_faults;
   no_faults.name = config.name;
   log::info("measuring how many runs this machine can carry in parallel");
-  ROSE_TRY(const SideBySide made, measure_side_by_side(store, config, no_faults, std::move(options)));
+  options.number = 1;
+  ROSE_TRY(SideBySide made, measure_alone(store, config, no_faults, options));
+  ROSE_CHECK(measure_in_parallel(made, store, config, no_faults, std::move(options)));
   log::info("parallel runs: {} ({})", made.jobs, made.words);
   return made.jobs;
 }

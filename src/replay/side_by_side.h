@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,9 +33,13 @@ struct TimingRange {
 // configuration; shared_path() compares what runs write outside their folders.
 [[nodiscard]] std::string never_side_by_side(const config::Config& config);
 
-// A path outside the run directories that nodes changed in both runs, with the name of the node ("n1 writes /var/x").
-// "" if there is none. Runs with such a path would interfere with each other.
-[[nodiscard]] std::string shared_path(const config::Config& config, const Run& one, const Run& other);
+// The paths outside the run's directory that nodes changed, each with the name of the node. Contains only paths in the
+// machine's own file system, as the trace of the run shows them.
+using ChangedOutside = std::map<std::string, std::string>;
+[[nodiscard]] ChangedOutside changed_outside(const config::Config& config, const Run& run);
+// A path that nodes changed in both runs, with the name of the node ("n1 writes /var/x in every run"); "" if there is
+// none. Runs with such a path would interfere with each other.
+[[nodiscard]] std::string shared_path(const ChangedOutside& one, const ChangedOutside& other);
 
 // An upper bound of the number of runs like this one that the machine's processors and free memory allow.
 [[nodiscard]] int fitting_runs(const RunLoad& load, int processors, std::uint64_t free_memory, int most);
@@ -43,17 +48,24 @@ inline constexpr int kMostAutomaticJobs = 8;
 
 struct SideBySide {
   int jobs = 1;
+  int fit = 1;  // the number of runs that processors and memory allow; not measured yet if it is more than `jobs`
   TimingRange range;
   std::string words;              // in words: "4: at 4 in parallel ... ", or why there is only one
   std::vector<Run> control_runs;  // the control runs that were in the range; a search can use them
   int next_number = 1;            // number of the next run in `store`
+  RunLoad alone;                  // the load of the run that was made alone
+  ChangedOutside changed;         // by the nodes of that run
 };
 
-// Makes the control runs, numbered from options.number. Errors are those of run_in(). If the first control run is not
-// usable (the oracle finds the bug, or the run is inconclusive), this is no error and `jobs` is 1, because the caller's
-// own control run reports the problem.
-[[nodiscard]] Result<SideBySide> measure_side_by_side(RunStore& store, const config::Config& config,
-                                                      const schedule::Schedule& no_faults, RunOptions options);
+// Makes a control run alone, numbered options.number, and estimates from its load how many runs fit. Errors are those
+// of run_in(). If the control run is not usable (the oracle finds the bug, or the run is inconclusive), this is no
+// error and `fit` is 1, because the caller's own control run reports the problem.
+[[nodiscard]] Result<SideBySide> measure_alone(RunStore& store, const config::Config& config,
+                                               const schedule::Schedule& no_faults, RunOptions options);
+// Makes control runs in parallel, first `fit` of them, then half as many, until they stay in the range, and sets
+// `jobs`. `proven`: a number of runs that is known to stay in the range, so it is not measured again.
+[[nodiscard]] Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config::Config& config,
+                                               const schedule::Schedule& no_faults, RunOptions options, int proven = 1);
 
 // The number of parallel runs for a command with --jobs auto. Measures it by runs in a separate store, and reports the
 // result.

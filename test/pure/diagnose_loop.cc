@@ -311,7 +311,7 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
   Play play({}, [&](const std::vector<Hit>& hits, int run) {
     if (hits.size() != 2 || hits[0].fault->kind != FaultKind::partition || hits[1].fault->kind != FaultKind::crash)
       return false;
-    return hits[1].act == 3 ? !only_by_time : hits[1].act < 0 && hits[1].t > 8.3 && run % 6 != 0;
+    return hits[1].act == 3 ? !only_by_time : hits[1].act < 0 && hits[1].t > 8.3 && (run + 1) % 6 != 0;
   });
   play.acts_of = [&](int) { return production; };
   auto config = deployment();

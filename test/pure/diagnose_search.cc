@@ -560,7 +560,7 @@ TEST_CASE("a search that max_runs ends without a hit names max_runs") {
 
 TEST_CASE("a search that used up its runs lists the trials that it would make next") {
   auto config = deployment();
-  config.diagnose.max_runs = 3;
+  config.diagnose.max_runs = 4;  // a control run, the first trial, the survey, and another trial
   Cluster few([](const Schedule&, int) { return Answer{}; });
   const Diagnosis d = diagnosis_of(config, calls_dump(), few);
   REQUIRE(!d.next.empty());
@@ -1110,4 +1110,38 @@ TEST_CASE("narrowing down keeps the part that shows this failure, not the one th
     REQUIRE(lead.schedule.faults.size() == 1);
     CHECK(lead.schedule.faults[0].id == (part_shows_it ? "d" : "a"));
   }
+}
+
+TEST_CASE("the first trial precedes the survey if runs are made one after the other") {
+  class Parallel final : public Runner {
+   public:
+    Parallel(Cluster& cluster, int jobs) : cluster_(cluster), jobs_(jobs) {}
+    Result<schedule::RunResult> run(const Schedule& schedule) override { return cluster_.run(schedule); }
+    int side_by_side() const override { return jobs_; }
+
+   private:
+    Cluster& cluster_;
+    int jobs_;
+  };
+  const auto config = deployment();
+  // "c": the control run, "s": the survey, "t": another run with faults
+  const auto order = [&](int jobs, bool first_hits) {
+    Cluster cluster([&](const Schedule& s, int run) {
+      return Answer{hit_if(!s.faults.empty() && run >= (first_hits ? 1 : 6)), {}, {}, ""};
+    });
+    Parallel runner(cluster, jobs);
+    const auto d = diagnose::diagnose(inputs_of(config, {calls_dump()}), runner, {});
+    REQUIRE(d);
+    CHECK(d->target_reached);
+    std::string made;
+    for (const std::string& fingerprint : cluster.made)
+      for (const Tried& tried : d->tried)
+        if (schedule::fingerprint(tried.schedule) == fingerprint)
+          made += tried.schedule.faults.empty() ? 'c' : tried.note.starts_with("a survey") ? 's' : 't';
+    return made;
+  };
+  CHECK(order(1, false).starts_with("ctst"));
+  CHECK(order(2, false).starts_with("cstt"));
+  // A survey that nothing needs is not made.
+  CHECK(order(1, true).find('s') == std::string::npos);
 }

@@ -75,15 +75,17 @@ TEST_CASE("deployments that exist only once have one run at a time") {
 
 TEST_CASE("a file outside the run directories that two runs write is shared") {
   config::Config config = two_nodes();
+  const auto shared = [&](const Run& one, const Run& other) {
+    return shared_path(changed_outside(config, one), changed_outside(config, other));
+  };
   const Run one = run_that_writes("/tmp/r/run-0001", "n1", "/var/lib/x/log");
-  CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")) ==
+  CHECK(shared(one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")) ==
         "n1 writes /var/lib/x/log in every run");
-  CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/other")).empty());
-  CHECK(shared_path(config, run_that_writes("/tmp/r/run-0001", "n1", "/tmp/r/run-0001/n1/log"),
-                    run_that_writes("/tmp/r/run-0002", "n1", "/tmp/r/run-0002/n1/log"))
+  CHECK(shared(one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/other")).empty());
+  CHECK(shared(run_that_writes("/tmp/r/run-0001", "n1", "/tmp/r/run-0001/n1/log"),
+               run_that_writes("/tmp/r/run-0002", "n1", "/tmp/r/run-0002/n1/log"))
             .empty());
-  CHECK(
-      shared_path(config, run_that_writes("/a", "n1", "/dev/null"), run_that_writes("/b", "n1", "/dev/null")).empty());
+  CHECK(shared(run_that_writes("/a", "n1", "/dev/null"), run_that_writes("/b", "n1", "/dev/null")).empty());
   config.nodes[0].container.emplace();  // the paths in a container are below the container's own root
-  CHECK(shared_path(config, one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
+  CHECK(shared(one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
 }
