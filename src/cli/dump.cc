@@ -454,9 +454,9 @@ Command merge_command() {
       .name = "merge",
       .summary = "Merge dumps of several hosts by timestamp",
       .description =
-          "Tracers record when TCP handshakes arrive. From handshakes that were recorded at both ends, it estimates "
-          "the offset between the hosts' clocks. It puts all events on the first dump's time line. The offset, its "
-          "error, and the number of handshakes are printed and stored.",
+          "Tracers record when the packets of TCP handshakes arrive. From handshakes that were recorded at both ends, "
+          "this command estimates the offset between the hosts' clocks. It puts all events on the first dump's time "
+          "line. The offset, its error, and the number of handshakes are printed and stored.",
       .examples = {"rose dump merge n1.bin n2.bin -o all.bin", "rose dump merge hosts/*.bin -o all.bin"},
       .options =
           {

@@ -365,11 +365,12 @@ Command explain_command() {
                    "Make N runs that reproduce the bug, and N runs without faults. To get the former, at most 2 * N + "
                    "2 "
                    "runs of the schedule are made. Fewer than 4 are refused, because no difference would be "
-                   "significant. Without this option, two more runs of each kind are made at a time while noise "
-                   "prevents a result. One further run records the callers of functions that only failing runs enter, "
-                   "and of functions that are entered next after failed calls. Another further run, without faults, "
-                   "records the callers of functions that only correct runs enter. If the schedule has a clock fault, "
-                   "a third further run is made",
+                   "significant. Without this option, two more runs that reproduce the bug and two more without faults "
+                   "are made at a time while noise prevents a result. One further run records the callers of functions "
+                   "that only failing runs enter, and of functions that are entered next after failed calls. Another "
+                   "further run, without faults, records the callers of functions that only correct runs enter. If the "
+                   "schedule has a clock fault, a third further run records the callers of functions that decided "
+                   "differently than without the fault, because a caller may have read the clock",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",
@@ -388,12 +389,13 @@ Command explain_command() {
                        "raw integers"},
               {.names = "--deepen",
                .slot = &options->deepen,
-               .help = "Ask for more values, first for arguments, results and calls of the suspects, then for those "
-                       "of the functions entered between the fault and the symptom, in up to " +
-                       std::to_string(kMostRounds) +
-                       " rounds of --runs runs of each kind. Queries that distinguish failing from correct runs are "
-                       "repeated, and the runs of all rounds are compared together. Without this option, all rounds "
-                       "together take about as long as it took to get the first answer"},
+               .help = "Make up to " + std::to_string(kMostRounds) +
+                       " rounds of further queries: first for arguments, results and calls of the suspects, then for "
+                       "those of the functions entered between the fault and the symptom. Each round makes N runs that "
+                       "reproduce the bug and N runs without faults (N as for --runs). Queries that distinguish "
+                       "failing from correct runs are repeated, and the runs of all rounds are compared together. "
+                       "Without this option, all rounds together take about as long as it took to get the first "
+                       "answer"},
               {.names = "--no-deepen",
                .slot = &options->no_deepen,
                .help = "Make no rounds of further queries; the first answer is the result"},

@@ -102,7 +102,7 @@ std::string option_head(const Option& option) {
 std::string option_help(const Option& option) {
   std::string text = option.help;
   if (option.by_commas) text += "; separate several with commas";
-  if (option.one_each) text += "; may be repeated";
+  if (option.one_each) text += "; the option may be repeated";
   std::vector<std::string> more;
   if (!option.choices.empty()) more.push_back(alternatives(option.choices));
   if (option.range) more.push_back(fmt::format("{} to {}", option.range->first, option.range->second));

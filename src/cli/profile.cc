@@ -172,9 +172,9 @@ Command profile_command() {
       .description =
           "It starts the test deployment, runs the workload, and learns which failures of system calls are benign, "
           "which state-changing calls are rare, how often each system call is made, how long connections are silent, "
-          "and how often the named functions are entered. 'rose diagnose' ignores events of a dump that the profile "
-          "also contains.\n\nWith more runs it also learns what happens only in some runs. If the bug occurs in such a "
-          "run without faults, rose reports this, because the oracle is then wrong.",
+          "and how often the functions that the configuration names are entered. 'rose diagnose' ignores events of a "
+          "dump that the profile also contains.\n\nWith several runs (--runs) it also learns what happens only in some "
+          "of them. If the bug occurs in a run without faults, rose reports this, because the oracle may be wrong.",
       .examples = {"rose profile -c rose.toml", "rose profile -c rose.toml -o profile.json --runs 5 --restarts"},
       .options =
           {
@@ -203,8 +203,9 @@ Command profile_command() {
                .otherwise = "1"},
               {.names = "--restarts",
                .slot = &options->restarts,
-               .help = "For each node, also make a run in which this node is killed and starts again. If the evidence "
-                       "contains a restart, failures that follow it are then not taken for faults"},
+               .help = "For each node, also make a run in which this node is killed and starts again. Failures that "
+                       "follow the restart in this run are not taken for faults if they also follow a restart in "
+                       "the evidence"},
               {.names = "--keep", .slot = &options->keep, .help = "Keep the run directories"},
           },
       .run = [options](const Common& common) { return run_profile(*options, common); },

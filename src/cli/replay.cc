@@ -453,7 +453,7 @@ Command replay_command() {
               {.names = "--stacks",
                .slot = &options->stacks,
                .help = "Show in the table, the report and --json the stacks of the threads that each fault affected "
-                       "when it fired (only for the first few times). This is the default"},
+                       "when it fired (for each fault, only the first few stacks). This is the default"},
               {.names = "--no-stacks",
                .slot = &options->no_stacks,
                .help = "Do not record the stacks of the threads that faults affect"},

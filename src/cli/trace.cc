@@ -558,8 +558,8 @@ Command trace_command() {
               {.names = "--label",
                .slot = &targets.labels,
                .value = "KEY=VALUE",
-               .help = "Write this further name of the nodes into the dump, for example cluster=east. Names of units, "
-                       "containers and pods are written in any case",
+               .help = "A further name of the nodes, for example cluster=east, to write into the dump beside the names "
+                       "of units, containers and pods",
                .group = what,
                .one_each = true},
               {.names = "-c,--config",
