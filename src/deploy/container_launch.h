@@ -39,7 +39,8 @@ class EngineChild {
   Fd pidfd_;
 };
 
-// The time limit is long, because engines without layered file systems copy the whole image.
+// The time in which an engine must create a container. It is long, because engines without layered file systems copy
+// the whole image.
 inline constexpr std::int64_t kMakeTimeout = 600 * kSecond;
 
 // A folder that is mounted in the container and gets the container's user as its owner.

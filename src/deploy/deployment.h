@@ -66,8 +66,8 @@ class NodeObserver {
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
   // Returns the calls about clocks that the filter reports to rose in addition to those system calls.
   virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
-  // Returns variables to add to the node's environment, which is passed as the second argument. Called once, when
-  // start() begins. For a node that setup starts, setup gets each variable as ROSE_<variable>_<node>.
+  // Returns variables to add to the node's environment. The second argument is the environment without them. Called
+  // once, when start() begins. For a node that setup starts, setup gets each variable as ROSE_<variable>_<node>.
   virtual std::map<std::string, std::string> environment(std::size_t, const std::map<std::string, std::string>&) {
     return {};
   }

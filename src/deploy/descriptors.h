@@ -41,8 +41,8 @@ class DescriptorLimits {
   enum class Change { none, first, again };
   Result<Change> change(pid_t pid, const List& list, std::optional<std::uint64_t> limit, const Note& note);
   std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process id and start time
-  // by the value of a limit that was set: the limits that the process had before; a child that has inherited this value
-  // gets these limits when it is restored
+  // By the value of a limit that was set: the limits that a process had before it got this value. A child that has
+  // inherited the value gets those limits when limits are restored.
   std::map<rlim_t, rlimit> inherited_;
 };
 

@@ -13,8 +13,8 @@
 
 namespace rose::deploy {
 
-// The name of the socket for `rose exec` in the run's folder. It exists only while a schedule acts on a node that is
-// started through `rose exec`.
+// The name of the socket for `rose exec` in the run's folder. The socket exists only while a schedule acts on a node
+// that is started through `rose exec`.
 inline constexpr const char* kExecSocket = "rose.exec.sock";
 
 // In the folder of a node with `record`: the recording of librose-rr. %n is the number of the start, counted from 1.

@@ -57,8 +57,8 @@ ino_t netns_inode(const std::string& path) {
 }
 
 // The processes in the network namespace at `path`. Each descriptor is opened before its process is examined, so that
-// the id cannot be reused meanwhile. Returns no processes if the path leads to the machine's own namespace, whatever
-// the path is.
+// the id cannot be reused meanwhile. Returns no processes if it is the namespace of the machine (that of process 1)
+// or of this process.
 std::vector<std::pair<pid_t, Fd>> processes_in_netns(const std::string& path) {
   std::vector<std::pair<pid_t, Fd>> found;
   struct statfs filesystem{};

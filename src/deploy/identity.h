@@ -18,8 +18,8 @@
 namespace rose::deploy {
 
 inline constexpr const char* kLockFolder = "/run/rose";
-// A key of lines in a lock file. The value is "PID START" of a process that undoes, or is about to undo, what a killed
-// rose left.
+// A key of lines in a lock file. The value is the id and the start time ("PID START") of a process that undoes, or is
+// about to undo, what a killed rose left.
 inline constexpr const char* kHealerNote = "healer";
 
 class Identity {

@@ -1,6 +1,6 @@
 // Separate file systems in nodes' folders, so that one of them can be full while the machine's are not. They are
 // created, changed and unmounted through descriptors and the kernel's mount numbers, because a node may rename folders
-// on the path. Their source is the deployment's id, by which heal() finds them wherever they are.
+// on the path. Their source (see mount(8)) is the deployment's id, by which heal() finds them wherever they are.
 #pragma once
 
 #include <sys/types.h>

@@ -127,7 +127,8 @@ struct Offspring {
 [[nodiscard]] std::vector<Schedule> on_replicas(const World& world, const Schedule& schedule);
 // The most likely of `trials`, on other replicas.
 [[nodiscard]] std::vector<Trial> replica_trials(const World& world, const std::vector<Trial>& trials);
-// Level 1: many unlikely failed calls in one run. If it reproduces the bug, bisection finds the call that matters.
+// Level 1: many failed calls in one run, each of them unlikely to be the cause. If the run reproduces the bug,
+// bisection finds the call that matters.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: the nth matching call, searched by ranges and by single calls.
 [[nodiscard]] Moves nth_moves(const World& world);

@@ -73,7 +73,8 @@ inline constexpr int kReliableMisses = 1;  // a schedule that misses more often 
 // kMostRivalRuns, and the final test has the rest; it needs 8 if the schedule never misses.
 inline constexpr int kMostAfterFirst = 40;
 inline constexpr int kLeastDeciding = 16;  // runs that are reserved for the final test
-// Runs of one simpler schedule. If they do not decide, a fault is removed and any other part is kept.
+// Runs of one simpler schedule. If they do not decide, the removal of a fault is accepted if one of them reproduced the
+// bug, and any other change is rejected.
 inline constexpr int kMostGate = 5;
 inline constexpr int kMostSimplifying = 10;    // runs of all simpler schedules
 inline constexpr int kMostRivalRuns = 6;       // runs of all other hypotheses

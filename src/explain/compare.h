@@ -36,8 +36,10 @@ struct Difference {
   // step
   double needless = 0;
   double ochiai = 0;
-  double noise = 0;     // 0: all equal runs agree; 1: half of them have the step
-  std::size_t odd = 0;  // number of failing and correct runs that are exceptions on their side
+  double noise = 0;  // 0: all equal runs agree; 1: half of them have the step
+  // number of runs that contradict the difference: failing runs without the step and correct runs with it; if the step
+  // is missing, the reverse
+  std::size_t odd = 0;
   // The result of a permutation test: as many runs as have failed are labelled as failing, in all possible ways. For
   // this share of the ways, some step separates the two sides at least as clearly as this step does with the true
   // labels. Not set for successions, values and messages between nodes.

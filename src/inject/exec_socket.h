@@ -1,7 +1,8 @@
-// Admits systems that rose did not start. `rose exec`, the entry point of a container or unit, connects to a socket in
-// the run's directory and receives the list of its node's system calls of which rose must be notified. It installs a
-// filter for these calls on itself, and passes the filter's listener to rose. Both ends are implemented here. Only the
-// socket's owner can use it (mode 0600), and it exists only while a run needs something from an attached node.
+// Connects a run with nodes that rose did not start. `rose exec`, the entry point of a container or unit, connects to a
+// socket in the run's directory and receives the list of its node's system calls of which rose must be notified. It
+// installs a filter for these calls on itself, and passes the filter's listener to rose. Both ends are implemented
+// here. Only the socket's owner can use it (mode 0600), and it exists only while a run needs something from an attached
+// node.
 #pragma once
 
 #include <sys/types.h>
@@ -23,7 +24,7 @@ class ExecSocket {
  public:
   struct Host {
     std::vector<std::string> nodes;
-    std::vector<std::vector<int>> syscalls;  // by node; empty: nothing is needed
+    std::vector<std::vector<int>> syscalls;  // by node; empty: the node needs no filter
     std::function<void(std::size_t, pid_t, Fd, std::shared_ptr<Ledger>)> on_listener;  // called in its own thread
   };
   [[nodiscard]] static Result<std::unique_ptr<ExecSocket>> open(const std::filesystem::path& socket, Host host);

@@ -1,5 +1,5 @@
-// Arms the conditions and faults of one schedule for one run, and always undoes them. The state of the conditions and
-// their order are in BPF maps; the thread that meets a condition updates the state. The seccomp supervisor uses the
+// Arms the conditions and faults of one schedule for one run, and always undoes the faults. The state of the conditions
+// and their order are in BPF maps; the thread that meets a condition updates the state. The seccomp supervisor uses the
 // same state.
 #pragma once
 

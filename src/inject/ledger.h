@@ -1,6 +1,6 @@
-// Lists the calls of an admitted command that rose was notified of and has not answered yet. The list is in memory
-// shared with the keeper of the command's filter. The keeper needs the list if rose is killed, because the kernel does
-// not report which notifications rose had received.
+// Lists calls of a command of `rose exec`: those of which rose was notified, and which it has not answered yet. The
+// list is in memory that rose shares with the keeper of the command's filter (inject/exec_socket.h). The keeper needs
+// the list if rose is killed, because the kernel does not report which notifications rose had received.
 #pragma once
 
 #include <cstdint>

@@ -122,8 +122,8 @@ Result<void> Limits::prepare(deploy::Deployment& deployment) {
     for (const auto& node : nodes_) {
       if (!Plan::may_be(plan_.chains[f].data.node, node->index)) continue;
       if (fault.kind == FaultKind::disk_full) folders[node->index].insert(fault.resource.folder);
-      // If rose is killed, the nodes that rose started end, too, so the previous limits of their processes need not be
-      // noted.
+      // If rose is killed, this note makes the guardian or heal() end the node. Therefore the previous limits of the
+      // node's processes need not be noted.
       if (fault.kind == FaultKind::descriptors && !node->attached)
         ROSE_CHECK(deployment.note("ends", deployment.nodes()[node->index].cgroup.string()));
       if (fault.kind != FaultKind::memory && fault.kind != FaultKind::cpu) continue;

@@ -49,7 +49,7 @@ class Limits {
   // How many processes of the node the kernel has killed for lack of memory since the run began; 0 if no fault of the
   // schedule limits its memory. Never waits. Call it only between prepare() and finish().
   [[nodiscard]] std::uint64_t killed(std::size_t node) const;
-  // A description, and the number of affected processes or how often the limit took effect.
+  // A description of the fault's effect, and the number of affected processes or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
   // Why the fault changed nothing; "" if it had an effect, or if that cannot be determined.
   [[nodiscard]] std::string no_effect(std::size_t fault) const;

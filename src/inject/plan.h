@@ -99,7 +99,7 @@ struct Plan {
   [[nodiscard]] static bool may_be(std::uint32_t where, std::size_t node) {
     return where == node || where >= ROSE_ROLE_NODES;
   }
-  // True if the BPF program decides about calls, except for decisions that it cannot make itself.
+  // True if the override backend is used, that is, a BPF program decides about calls (backend.h).
   [[nodiscard]] bool in_kernel() const { return backend.backend == CallBackend::override_return; }
   // The event or step with that name, or null.
   [[nodiscard]] const Mark* mark_named(const std::string& name) const;
@@ -118,7 +118,7 @@ struct Plan {
   [[nodiscard]] bool has_methods() const;
   // True if the programs must detect when a node meets a limit of descriptors, of disk space or, for stacks, of memory.
   [[nodiscard]] bool watches_limits() const;
-  // True if calls of events may have to be held until their turn.
+  // True if a call that would complete an event may have to be held until the event's turn.
   [[nodiscard]] bool holds_calls() const;
   // True if returns of system calls must be watched: for conditions, or because a signal may interrupt a call of which
   // seccomp has notified rose. The thread then repeats the call, which must not be counted again.

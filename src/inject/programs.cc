@@ -584,8 +584,8 @@ class LoadedPrograms final : public Programs {
     return result;
   }
 
-  // Call it in the client namespace, before its ports get their classifier. Ensures that packets are as on a wire, and
-  // creates the interface for delayed packets.
+  // Call it in the client namespace, before the nodes' ports at the bridge get their classifiers. Disables the offloads
+  // of the bridge and of these ports (make_plain()). If the plan delays packets, creates the interface for them.
   Result<void> prepare_links(const std::vector<deploy::NodeInfo>& nodes) {
     make_plain(deploy::kBridge);
     for (const auto& node : nodes) make_plain(node.bridge_port);

@@ -28,7 +28,7 @@ class SlowDisks {
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
   void begin(std::size_t fault, std::size_t node);
   void end(std::size_t fault);
-  // A description, and the number of delayed requests.
+  // A description of the fault's effect, and the number of delayed requests.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
   // Returns elsewhere_words() for the node on which the fault began.
   [[nodiscard]] std::string elsewhere(std::size_t fault) const;

@@ -18,7 +18,8 @@
 
 namespace rose::inject {
 
-inline constexpr std::uint64_t kSignalPollNs = 200'000;  // while a BPF program is about to send its signal
+// The interval of checks while a BPF program is about to send its signal.
+inline constexpr std::uint64_t kSignalPollNs = 200'000;
 
 class Waits {
  public:

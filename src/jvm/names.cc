@@ -77,7 +77,8 @@ bool take_parameters(std::string_view descriptor, std::vector<std::string>& into
   return !descriptor.empty();
 }
 
-// The type in a parameter as the user writes it: "List" for "List<String> names", "byte[]" for "byte..." .
+// The type of a parameter that the user wrote as `text`, without type arguments and without the parameter's name:
+// "List" for "List<String> names", "byte[]" for "byte...".
 std::string written_type(std::string_view text) {
   std::string out;
   int depth = 0;

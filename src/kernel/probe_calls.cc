@@ -24,8 +24,8 @@ constexpr unsigned kWaitKillable = 1U << 5;                       // SECCOMP_FIL
 constexpr unsigned long kSetFlags = _IOW('!', 4, std::uint64_t);  // SECCOMP_IOCTL_NOTIF_SET_FLAGS
 constexpr std::uint64_t kSyncWakeUp = 1;                          // SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP
 
-// Runs in the child: installs a filter that notifies of openat, sends the listener to the parent and opens a file.
-// Returns 0 if opening the file failed with EIO, which is the answer that the parent gives.
+// Runs in the child. Installs a filter that reports openat to a listener, sends this listener to the parent, and then
+// opens a file. Returns 0 if opening the file failed with EIO, which is the answer that the parent gives.
 int seccomp_child(int socket, unsigned flags) {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),

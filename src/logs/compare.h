@@ -1,7 +1,8 @@
 // Compares a failure's log with that of a run without faults (the normal log). Matches the messages that both logs
 // contain, and finds those that only the failure's log contains. The comparison is by node and by thread, because
 // threads interleave differently in each run (ANDURIL, SOSP'24, section 5.1). Two threads are compared by Myers'
-// algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986), whose work is limited.
+// algorithm ("An O(ND) Difference Algorithm and Its Variations", 1986), which gives up if the threads differ by more
+// than kMostEdits.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // Levels 1 and 2, for evidence from logs: faults that no log reports, before a logged fault. Logs show that a node was
-// killed, but not that it was partitioned before, or that another node was paused. Each such guess is tried alone
-// first. An action that the node does in that run, but never without faults, marks a state in which the kill may
-// matter, so in further trials the logged fault waits for this action. Other trials inject the logged fault at fixed
-// times: while the guessed fault lasts, after it, and while two guessed faults last.
+// killed, but not that it was partitioned before, or that another node was paused. Each such guess is first tried
+// without the logged fault. If the node of the logged fault then does something that it does not do, or does less
+// often, in the run without faults, the logged fault may matter in this state. So in further trials, the logged fault
+// waits for this action. Other trials inject the logged fault at fixed times: while the guessed fault lasts, after it,
+// and while two guessed faults last.
 #include <algorithm>
 #include <cmath>
 #include <map>

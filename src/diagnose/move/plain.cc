@@ -170,7 +170,7 @@ class PlainMove final : public Move {
     for (const Fault& fault : schedule.faults) {
       const schedule::FaultOutcome* o = outcome_of(result, fault.id);
       if (o == nullptr || o->fired || o->withdrawn) continue;
-      // Only the first fault of a chain is unreachable; the faults that wait for it could not fire anyway.
+      // A fault counts as unreachable only if all faults that it waits for fired; otherwise it could not fire anyway.
       if (waited_in_vain(fault, result)) continue;
       unreached_.insert(context_key(schedule, fault));
       unreached_changed_ = true;
