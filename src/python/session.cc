@@ -74,6 +74,13 @@ std::vector<Frame> parse_stack(std::string_view bytes, std::uint32_t tid) {
   return frames;
 }
 
+bool Session::loaded(const std::string& node) const {
+  const Result<OpenFolder> folder = OpenFolder::open(folder_ / node);
+  if (!folder) return false;
+  const std::vector<std::string> names = folder->names();
+  return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".stacks"); });
+}
+
 std::vector<Frame> Session::stack_of(const std::string& node, pid_t tid) const {
   if (!watched_.contains(node)) return {};
   const Result<OpenFolder> folder = OpenFolder::open(folder_ / node);

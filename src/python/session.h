@@ -45,6 +45,8 @@ class Session {
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
   [[nodiscard]] bool watches(const std::string& node) const { return watched_.contains(node); }
+  // True if a process of this node has loaded the agent.
+  [[nodiscard]] bool loaded(const std::string& node) const;
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
 
   // The application's functions that a thread of the node is executing, or was executing when it ended, innermost

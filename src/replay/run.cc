@@ -444,6 +444,17 @@ class OneRun {
     return {};
   }
 
+  // A node of Python that loads no agent has no watched functions, and an explanation would find nothing there.
+  void check_python() const {
+    if (!python_ || !schedule_.faults.empty()) return;  // a fault may end the node before it loads the agent
+    for (const config::Node& node : config_.nodes)
+      if (node.python && !node.container && !python_->loaded(node.name))
+        log::warn_once(fmt::format(
+            "{}: Python did not load rose's agent, so none of its functions are watched: the node's scripts "
+            "must keep PYTHONPATH and ROSE_PYTHON_*, and start Python without -E, -I and -S",
+            node.name));
+  }
+
   // Reads what the agents have reported until now.
   void read_methods() {
     for (const std::string& node : watched_) {
@@ -636,6 +647,7 @@ class OneRun {
     if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
     if (options_.tracer.count_syscalls || options_.tracer.infrequent_below > 0) run_.counts = tracer_->counts();
     read_methods();
+    check_python();
     if (options_.tracer.messages) take_messages();
     if (options_.asked == nullptr) return;
     run_.seen = tracer_->take_values();

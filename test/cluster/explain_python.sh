@@ -114,4 +114,10 @@ for command in '"${config_dir}/start"' '"-m", "shelving.shelf"'; do
   expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md --json
   json_is 'j["suspects"][0]["function"]' shelf.Shelf.save
 done
+
+# Python that ignores its environment loads no agent.
+cp site-packages/shelving/shelf.py .
+sed -i 's|"-m", "shelving.shelf"|"-E", "${config_dir}/shelf.py"|' rose.toml
+expect 4 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md
+says err 'shelf: Python did not load'
 nothing_left "after an explanation of Python"
