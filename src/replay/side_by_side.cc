@@ -118,6 +118,8 @@ int fitting_runs(const RunLoad& load, int processors, std::uint64_t free, int mo
   return std::clamp(static_cast<int>(fit), 1, most);
 }
 
+int fewer_runs(int jobs) { return jobs > 2 ? (jobs + 1) / 2 : 1; }
+
 Result<SideBySide> measure_alone(RunStore& store, const config::Config& config, const schedule::Schedule& no_faults,
                                  RunOptions options) {
   SideBySide made;
@@ -158,7 +160,7 @@ Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config
     made.words = fmt::format("{} runs keep the timing of one alone: ready after {}, workload {}", jobs,
                              seconds(made.alone.ready_ns), seconds(made.alone.workload_ns));
   };
-  for (int jobs = made.fit; jobs > proven; jobs /= 2) {
+  for (int jobs = made.fit; jobs > proven; jobs = fewer_runs(jobs)) {
     const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(jobs), &no_faults);
     options.number = made.next_number;
     made.next_number += jobs;

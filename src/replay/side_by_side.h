@@ -46,6 +46,10 @@ using ChangedOutside = std::map<std::string, std::string>;
 
 inline constexpr int kMostAutomaticJobs = 8;
 
+// The number to measure next if so many runs in parallel do not keep their timing: half of it, rounded up, so that two
+// are measured before one is chosen.
+[[nodiscard]] int fewer_runs(int jobs);
+
 struct SideBySide {
   int jobs = 1;
   int fit = 1;  // the number of runs that processors and memory allow; not measured yet if it is more than `jobs`
