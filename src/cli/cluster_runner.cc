@@ -296,7 +296,7 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
       }
     }
     if (!again.empty()) {
-      most = std::max(1, most / 2);
+      most = replay::fewer_runs(most);
       log::info("parallel runs: {} from now on ({} of {} runs were slower than the control runs and are made again)",
                 most, again.size(), now);
       if (const Result<void> kept = decide(most); !kept) log::warning("{}", kept.error().message);
