@@ -8,6 +8,7 @@
 #include <set>
 #include <thread>
 
+#include "base/ascii.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -59,6 +60,18 @@ bool usable(const Run& run) {
 
 std::string seconds(std::int64_t ns) { return fmt::format("{:.1f} s", static_cast<double>(ns) / 1e9); }
 
+// True if the path contains the id of its process, as "/tmp/hsperfdata_root/1234" of a JVM does. No other process uses
+// such a path at the same time.
+bool contains_number(std::string_view path, std::int32_t pid) {
+  if (pid <= 0) return false;
+  const std::string number = std::to_string(pid);
+  for (std::size_t at = path.find(number); at != std::string_view::npos; at = path.find(number, at + 1)) {
+    const std::size_t end = at + number.size();
+    if ((at == 0 || !is_digit(path[at - 1])) && (end == path.size() || !is_digit(path[end]))) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 void TimingRange::add(const RunLoad& load) {
@@ -98,6 +111,7 @@ ChangedOutside changed_outside(const config::Config& config, const Run& run) {
       const std::string_view path = run.result.trace.str(id);
       if (!path.starts_with('/') || path.starts_with(own)) continue;
       if (path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) continue;
+      if (contains_number(path, event.pid)) continue;
       changed.emplace(std::string(path), node);
     }
   }

@@ -21,11 +21,12 @@ config::Config two_nodes() {
   return config;
 }
 
-Run run_that_writes(const std::string& directory, const std::string& node, const std::string& path) {
+Run run_that_writes(const std::string& directory, const std::string& node, const std::string& path, int pid = 41) {
   Run run;
   run.directory_made_in = directory;
   trace::Event event;
   event.type = trace::EventType::sys;
+  event.pid = pid;
   event.node = run.result.trace.strings.intern(node);
   event.path = run.result.trace.strings.intern(path);
   run.result.trace.events.push_back(event);
@@ -86,6 +87,10 @@ TEST_CASE("a file outside the run directories that two runs write is shared") {
                run_that_writes("/tmp/r/run-0002", "n1", "/tmp/r/run-0002/n1/log"))
             .empty());
   CHECK(shared(run_that_writes("/a", "n1", "/dev/null"), run_that_writes("/b", "n1", "/dev/null")).empty());
+  // A path with the id of its process belongs to this process only.
+  CHECK(changed_outside(config, run_that_writes("/a", "n1", "/tmp/hsperfdata_root/2107", 2107)).empty());
+  CHECK(changed_outside(config, run_that_writes("/a", "n1", "/var/x-2107.pid", 2107)).empty());
+  CHECK(changed_outside(config, run_that_writes("/a", "n1", "/var/x/21070", 2107)).size() == 1);
   config.nodes[0].container.emplace();  // the paths in a container are below the container's own root
   CHECK(shared(one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
 }
