@@ -278,8 +278,10 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
     const schedule::Decides decides_batch =
         decides ? [&](std::size_t i, const schedule::RunResult& result) { return i < now && decides(left[i], result); }
                 : schedule::Decides();
+    // Wait for the first trial beside the survey, however long it takes: it is almost certainly requested next.
+    const std::size_t may_stop = to_measure_ ? 0 : ahead.size();
     std::vector<Result<replay::Run>> runs =
-        replay::run_side_by_side(store_, config_, batch, options_, decides_batch, ahead.size());
+        replay::run_side_by_side(store_, config_, batch, options_, decides_batch, may_stop);
     if (to_measure_ && batch.size() > 1) note_proof(batch, runs);
     for (std::size_t i = now; i < runs.size(); ++i)
       if (runs[i] && !runs[i]->result.stopped && runs[i]->disturbed.empty())
