@@ -72,6 +72,13 @@ bool contains_number(std::string_view path, std::int32_t pid) {
   return false;
 }
 
+// True for a file that was created with O_TMPFILE. The kernel shows the number of its inode instead of a name, as in
+// "/tmp/#1234", and other processes cannot open it.
+bool is_unnamed(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name.size() > 1 && name[0] == '#' && std::all_of(name.begin() + 1, name.end(), is_digit);
+}
+
 }  // namespace
 
 void TimingRange::add(const RunLoad& load) {
@@ -111,7 +118,7 @@ ChangedOutside changed_outside(const config::Config& config, const Run& run) {
       const std::string_view path = run.result.trace.str(id);
       if (!path.starts_with('/') || path.starts_with(own)) continue;
       if (path.starts_with("/proc/") || path.starts_with("/sys/") || path.starts_with("/dev/")) continue;
-      if (contains_number(path, event.pid)) continue;
+      if (contains_number(path, event.pid) || is_unnamed(path)) continue;
       changed.emplace(std::string(path), node);
     }
   }

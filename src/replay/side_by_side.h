@@ -34,7 +34,8 @@ struct TimingRange {
 [[nodiscard]] std::string never_side_by_side(const config::Config& config);
 
 // The paths outside the run's directory that nodes changed, each with the name of the node. Contains only paths in the
-// machine's own file system, as the trace of the run shows them, and none that contains the id of its process.
+// machine's own file system, as the trace of the run shows them. Paths that contain the id of their process, and files
+// without a name (O_TMPFILE), are left out, because no other process uses them.
 using ChangedOutside = std::map<std::string, std::string>;
 [[nodiscard]] ChangedOutside changed_outside(const config::Config& config, const Run& run);
 // A path that nodes changed in both runs, with the name of the node ("n1 writes /var/x in every run"); "" if there is

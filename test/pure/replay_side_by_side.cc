@@ -91,6 +91,9 @@ TEST_CASE("a file outside the run directories that two runs write is shared") {
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/tmp/hsperfdata_root/2107", 2107)).empty());
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/var/x-2107.pid", 2107)).empty());
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/var/x/21070", 2107)).size() == 1);
+  // A file without a name
+  CHECK(changed_outside(config, run_that_writes("/a", "n1", "/tmp/#9978908")).empty());
+  CHECK(changed_outside(config, run_that_writes("/a", "n1", "/tmp/#99x")).size() == 1);
   config.nodes[0].container.emplace();  // the paths in a container are below the container's own root
   CHECK(shared(one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
 }
