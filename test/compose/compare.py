@@ -33,6 +33,11 @@ def cases():
     return found
 
 
+def without_paths(text, folder):
+    """Replaces the folder of the case, and the folder in which that folder is."""
+    return text.replace(str(folder), "${case}").replace(str(folder.parent), "${cases}")
+
+
 def ask_compose(cases):
     """compose-go's answers, or the reason why it cannot be asked."""
     go = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
@@ -53,7 +58,7 @@ def ask_compose(cases):
                              text=True, timeout=60, check=True)
     answers = {}
     for (name, (folder, _, _)), answer in zip(cases.items(), json.loads(ran.stdout), strict=True):
-        answers[name] = json.loads(json.dumps(answer).replace(str(folder), "${case}"))
+        answers[name] = json.loads(without_paths(json.dumps(answer), folder))
     return answers, None
 
 
@@ -437,7 +442,7 @@ def main():
         arguments = [word for profile in about.get("profiles", []) for word in ("--profile", profile)]
         ran = subprocess.run([compose_nodes, *arguments, *files], env=ENVIRONMENT, capture_output=True, text=True,
                              check=True, timeout=60)
-        rose = json.loads(ran.stdout.replace(str(folder), "${case}"))
+        rose = json.loads(without_paths(ran.stdout, folder))
         compose = answers.get(name)
         if compose is None:
             failures.append(f"{name}: no answer of compose-go is recorded: run compare.py with --refresh")
