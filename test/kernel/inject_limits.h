@@ -11,6 +11,7 @@
 #include "deploy/descriptors.h"
 #include "inject_rig.h"
 #include "kernel/controllers.h"
+#include "skip.h"
 
 namespace rose::test {
 
@@ -28,10 +29,7 @@ inline bool has_descriptors(pid_t pid, rlim_t limit) {
 }
 
 inline void needs(kernel::Controller controller) {
-  if (const auto place = kernel::find_controller(controller); !place) {
-    std::printf("SKIPPED: %s\n", place.error().message.c_str());
-    std::exit(77);
-  }
+  if (const auto place = kernel::find_controller(controller); !place) skip_case(place.error().message);
 }
 
 // rose's folder in the hierarchy of a controller. "" if the node's own folder is used.

@@ -45,6 +45,8 @@ class Rig {
     if (!overriding()) return;
     if (const auto found = kernel::probe("override_return"); !found.ok) {
       std::printf("SKIPPED: needs bpf_override_return: %s\n", found.detail.c_str());
+      std::error_code ignored;
+      std::filesystem::remove_all(folder.path, ignored);  // exit() calls no destructor
       std::exit(77);
     }
   }

@@ -11,11 +11,8 @@ using namespace rose::test;
 namespace {
 
 void need_disks() {
-  for (const auto& able : {deploy::Disk::check(), deploy::PacedFile::check()}) {
-    if (able) continue;
-    std::printf("SKIPPED: %s\n", able.error().message.c_str());
-    std::exit(77);
-  }
+  for (const auto& able : {deploy::Disk::check(), deploy::PacedFile::check()})
+    if (!able) skip_case(able.error().message);
 }
 
 std::int64_t overwrite(const std::string& path, std::size_t bytes) {
