@@ -653,19 +653,18 @@ std::optional<ContainerPort> port_of(std::string_view text) {
     text = text.substr(0, slash);
   }
   text = text.substr(text.rfind(':') + 1);
+  const auto number = [](std::string_view word) {
+    std::uint16_t value = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+    return error == std::errc() && end == word.data() + word.size() ? value : std::uint16_t{0};
+  };
   const std::size_t dash = text.find('-');
-  for (const bool first : {true, false}) {
-    if (!first && dash == std::string_view::npos) break;
-    const std::string_view word = first ? text.substr(0, dash) : text.substr(dash + 1);
-    std::uint16_t number = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || number == 0) return std::nullopt;
-    if (first) port.first = number;
-  }
+  port.first = number(text.substr(0, dash));
+  if (port.first == 0 || (dash != std::string_view::npos && number(text.substr(dash + 1)) == 0)) return std::nullopt;
   return port;
 }
 
-bool is_name_port(std::string_view text) { return port_of(text).value_or(ContainerPort()).first == kNamePort; }
+bool is_name_port(const std::optional<ContainerPort>& port) { return port && port->first == kNamePort; }
 
 void add_port(std::vector<std::uint16_t>& ports, const std::optional<ContainerPort>& port) {
   if (port && port->tcp && std::find(ports.begin(), ports.end(), port->first) == ports.end())
@@ -684,13 +683,12 @@ void ComposeReader::read_ports(const Yaml& value, Container& container) {
                                                 : fmt::format("{}/{}", item.scalar("target"), protocol);
     const std::optional<ContainerPort> port = port_of(word);
     if (!port && item.is_scalar())
-      refuse(
-          item, fmt::format("'{}' names no port of the container{}", item.text, without_value(item)),
-          without_value(item).empty()
-              ? "a number from 1 to 65535 or a range is needed, followed by /udp or /sctp if it is not TCP"
-              : kSetVariable);
+      refuse(item, fmt::format("'{}' names no port of the container{}", item.text, without_value(item)),
+             without_value(item).empty()
+                 ? "a number from 1 to 65535 or a range is needed, followed by /udp or /sctp if it is not TCP"
+                 : kSetVariable);
     add_port(ports, port);
-    if (is_name_port(word)) container.name_server = true;
+    if (is_name_port(port)) container.name_server = true;
   }
   for (const std::uint16_t port : container.ports) add_port(ports, ContainerPort{port});
   container.ports = std::move(ports);
@@ -698,8 +696,9 @@ void ComposeReader::read_ports(const Yaml& value, Container& container) {
 
 void ComposeReader::read_exposed(const Yaml& value, Container& container) {
   for (const Yaml& item : value.items) {
-    add_port(container.ports, port_of(item.text));
-    if (is_name_port(item.text)) container.name_server = true;
+    const std::optional<ContainerPort> port = port_of(item.text);
+    add_port(container.ports, port);
+    if (is_name_port(port)) container.name_server = true;
   }
 }
 

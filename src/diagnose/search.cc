@@ -277,8 +277,7 @@ class Search {
     ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
     survey_due_ = world_.uses("survey") && (world_.level(1) || world_.level(2));
-    moves_ = moves_of(world_);
-    first_moves_ = static_cast<std::ptrdiff_t>(moves_.size());
+    begin_moves();
     if (survey_due_ && (lab_.jobs() > 1 || !first_is_simple())) return survey();
     warn_by_survey();
     return {};
@@ -286,11 +285,9 @@ class Search {
 
   // True if the best trial is one of level 1 with few faults, which need no knowledge about the test deployment.
   bool first_is_simple() {
-    NextTrial best;
-    for (const std::unique_ptr<Move>& move : moves_)
-      if (const NextTrial t = move->peek(); t != nullptr && world_.level(t->level))
-        if (best == nullptr || worth_of(world_, lab_, *t) > worth_of(world_, lab_, *best)) best = t;
-    return best != nullptr && best->level == 1 && !best->many && !best->exploratory;
+    Move* best = most_promising({}).first;
+    const NextTrial t = best == nullptr ? nullptr : best->peek();
+    return t != nullptr && t->level == 1 && !t->many && !t->exploratory;
   }
 
   Result<void> survey() {
@@ -308,10 +305,13 @@ class Search {
                       [&](const std::unique_ptr<Move>& move) { return move.get() == trial.move; }))
         trial.move = nullptr;
     Moves refining(std::make_move_iterator(moves_.begin() + first_moves_), std::make_move_iterator(moves_.end()));
-    moves_ = moves_of(world_);
-    first_moves_ = static_cast<std::ptrdiff_t>(moves_.size());
+    begin_moves();
     std::move(refining.begin(), refining.end(), std::back_inserter(moves_));
     return {};
+  }
+  void begin_moves() {
+    moves_ = moves_of(world_);
+    first_moves_ = static_cast<std::ptrdiff_t>(moves_.size());
   }
   void warn_by_survey() {
     std::vector<std::string>& all = d_.plan.warnings;
@@ -442,6 +442,19 @@ class Search {
     return confirmation_.chance_of_target(lead) / std::max(1, schedule::kMostTestRuns - lead.tally.conclusive());
   }
 
+  // The move whose next trial is worth most, and what this trial is worth; nullptr if there is none. Moves in `without`
+  // are passed over.
+  std::pair<Move*, double> most_promising(const std::set<const Move*>& without) const {
+    std::pair<Move*, double> best{nullptr, 0};
+    for (const std::unique_ptr<Move>& move : moves_) {
+      const NextTrial t = move->peek();
+      if (t == nullptr || !world_.level(t->level) || without.contains(move.get())) continue;
+      const double worth = worth_of(world_, lab_, *t);
+      if (best.first == nullptr || worth > best.second) best = {move.get(), worth};
+    }
+    return best;
+  }
+
   // Selects the best trials of all moves, as many as may run in parallel. Trials whose schedule was run before are
   // answered at once from the record.
   std::vector<RunningTrial> pick() {
@@ -457,17 +470,7 @@ class Search {
       ++runs;
     }
     while (runs < most) {
-      Move* best = nullptr;
-      double most_worth = 0;
-      for (const std::unique_ptr<Move>& move : moves_) {
-        const NextTrial t = move->peek();
-        if (t == nullptr || !world_.level(t->level) || in_window.contains(move.get())) continue;
-        const double worth = worth_of(world_, lab_, *t);
-        if (best == nullptr || worth > most_worth) {
-          best = move.get();
-          most_worth = worth;
-        }
-      }
+      const auto [best, most_worth] = most_promising(in_window);
       const auto running = [&](std::size_t tried) {
         return std::any_of(batch.begin(), batch.end(),
                            [&](const RunningTrial& other_trial) { return other_trial.tried == tried; });

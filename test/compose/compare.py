@@ -207,17 +207,13 @@ def files_of(service, project):
             declared = project.get(kind, {}).get(handed["source"], {})
             content = declared.get("content")
             if content is None and declared.get("environment"):
-                content = project_variable(declared["environment"])
+                content = ENVIRONMENT.get(declared["environment"])
             if content is not None:
                 mode = handed.get("mode") or "0444"
                 mode = int(mode, 8) if isinstance(mode, str) else mode
                 owned = 0o444 if handed.get("uid") or handed.get("gid") else 0
                 found[place_of(kind, handed)] = {"content": content, "mode": mode | owned}
     return found
-
-
-def project_variable(name):
-    return ENVIRONMENT.get(name)
 
 
 def restart_of(service):
