@@ -277,8 +277,9 @@ class Search {
     ROSE_CHECK(look_at_production(world_, d_.plan));
     feedback_.emplace(d_.plan, world_.survey.trace);
     survey_due_ = world_.uses("survey") && (world_.level(1) || world_.level(2));
+    if (survey_due_ && lab_.jobs() > 1) return survey();
     begin_moves();
-    if (survey_due_ && (lab_.jobs() > 1 || !first_is_simple())) return survey();
+    if (survey_due_ && !first_is_simple()) return survey();
     warn_by_survey();
     return {};
   }
