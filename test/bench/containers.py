@@ -69,6 +69,21 @@ def toml(value):
     return json.dumps(value, ensure_ascii=False)
 
 
+def driver(folder):
+    """Returns "overlay", podman's usual storage driver, or "vfs" if no overlay can be mounted in the folder.
+
+    With vfs, each container is a copy of its image, so that the cost of a run depends on the image.
+    """
+    for part in ("lower", "upper", "work", "shown"):
+        (folder / part).mkdir()
+    layers = f"lowerdir={folder}/lower,upperdir={folder}/upper,workdir={folder}/work"
+    if subprocess.run(["mount", "-t", "overlay", "-o", layers, "overlay", folder / "shown"],
+                      capture_output=True).returncode:
+        return "vfs"
+    subprocess.run(["umount", folder / "shown"], check=True)
+    return "overlay"
+
+
 class Engine:
     """Calls podman so that all its images and containers are below one folder."""
 
@@ -81,7 +96,7 @@ class Engine:
         store = work / "store"
         store.mkdir()
         (store / "storage.conf").write_text(
-            f'[storage]\ndriver = "vfs"\ngraphroot = "{store}/graph"\nrunroot = "{store}/run"\n')
+            f'[storage]\ndriver = "{driver(store)}"\ngraphroot = "{store}/graph"\nrunroot = "{store}/run"\n')
         (store / "containers.conf").write_text(
             '[containers]\ndefault_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]\n'
             f'[engine]\nruntime = "{runtime}"\ncgroup_manager = "cgroupfs"\nevents_logger = "none"\n'

@@ -5,9 +5,18 @@ runtime=$(command -v runc || command -v crun || true)
 command -v gcc >/dev/null || skip "no gcc"
 store=$work/store
 mkdir -p "$store"
+# Podman's usual driver is overlay. With vfs, each container is a copy of its image, which takes longer, but works in a
+# folder that is itself on an overlay.
+driver=vfs
+mkdir "$store"/{lower,upper,made,shown}
+if mount -t overlay -o "lowerdir=$store/lower,upperdir=$store/upper,workdir=$store/made" overlay "$store/shown" \
+  2>"$store/overlay.log"; then
+  umount "$store/shown"
+  driver=overlay
+fi
 cat > "$store/storage.conf" <<CONF
 [storage]
-driver = "vfs"
+driver = "$driver"
 graphroot = "$store/graph"
 runroot = "$store/run"
 CONF
