@@ -5,6 +5,8 @@
 //   RUN/rose.node/rose-node.node   the addon through which agent.js reports. A BPF program is attached to this file
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,6 +21,8 @@ namespace rose::javascript {
 // True if a program with this path is Node.js, such as "/usr/bin/node". A script or program of the user may have that
 // name, too.
 [[nodiscard]] bool is_node(std::string_view program);
+// True if the process has loaded the agent. False also if the process has ended.
+[[nodiscard]] bool has_agent(pid_t pid);
 
 class Session {
  public:

@@ -444,15 +444,26 @@ class OneRun {
     return {};
   }
 
-  // A node of Python that loads no agent has no watched functions, and an explanation would find nothing there.
-  void check_python() const {
-    if (!python_ || !schedule_.faults.empty()) return;  // a fault may end the node before it loads the agent
+  // A node that does not load the agent of its language has no watched functions, and an explanation would find nothing
+  // there. A fault may end a node before it loads the agent, so warn only if there are no faults.
+  void check_agents() const {
+    if (!schedule_.faults.empty()) return;
     for (const config::Node& node : config_.nodes)
-      if (node.python && !node.container && !python_->loaded(node.name))
+      if (python_ && node.python && !node.container && !python_->loaded(node.name))
         log::warn_once(fmt::format(
             "{}: Python did not load rose's agent, so none of its functions are watched: the node's scripts "
             "must keep PYTHONPATH and ROSE_PYTHON_*, and start Python without -E, -I and -S",
             node.name));
+    if (!javascript_) return;
+    for (const deploy::NodeInfo& node : deployment_->nodes()) {
+      if (!config_.nodes[node.index].javascript) continue;
+      const std::vector<pid_t> processes = deployment_->processes(node.index);  // empty: the node has ended
+      if (!processes.empty() && std::none_of(processes.begin(), processes.end(), javascript::has_agent))
+        log::warn_once(
+            fmt::format("{}: Node.js did not load rose's agent, so none of its functions are watched: the node's "
+                        "scripts must keep NODE_OPTIONS and ROSE_NODE_AGENT, and must not set NODE_V8_COVERAGE",
+                        node.name));
+    }
   }
 
   // Reads what the agents have reported until now.
@@ -647,7 +658,7 @@ class OneRun {
     if (began_ns_ != 0) meta.workload_ts = began_ns_ + wall_offset_;
     if (options_.tracer.count_syscalls || options_.tracer.infrequent_below > 0) run_.counts = tracer_->counts();
     read_methods();
-    check_python();
+    check_agents();
     if (options_.tracer.messages) take_messages();
     if (options_.asked == nullptr) return;
     run_.seen = tracer_->take_values();

@@ -99,4 +99,15 @@ sed -i 's|/keeper.js"|/node_modules/.bin/keeper"|' rose.toml
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md --json
 json_is 'j["suspects"][0]["function"]' keeper.Keeper.save
 json_is '[s["function"] for s in j["suspects"] if s["function"].startswith(("agent", "lines"))]' '[]'
+
+# Node.js whose options are replaced loads no agent.
+cat > start <<'SH'
+#!/bin/sh
+unset NODE_OPTIONS
+exec node "$(dirname "$0")/node_modules/.bin/keeper" "$@"
+SH
+chmod +x start
+sed -i 's|^command = \["node", .*|command = ["${config_dir}/start", "${ip}"]|' rose.toml
+expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md
+says err 'keeper: Node.js did not load'
 nothing_left "after an explanation of Node.js"
