@@ -280,8 +280,10 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
                 : schedule::Decides();
     // Wait for the first trial beside the survey, however long it takes: it is almost certainly requested next.
     const std::size_t may_stop = to_measure_ ? 0 : ahead.size();
+    replay::RunOptions options = options_;
+    options.wait_at_most_ns = wait_at_most_ns_;
     std::vector<Result<replay::Run>> runs =
-        replay::run_side_by_side(store_, config_, batch, options_, decides_batch, may_stop);
+        replay::run_side_by_side(store_, config_, batch, options, decides_batch, may_stop);
     if (to_measure_ && batch.size() > 1) note_proof(batch, runs);
     for (std::size_t i = now; i < runs.size(); ++i)
       if (runs[i] && !runs[i]->result.stopped && runs[i]->disturbed.empty())

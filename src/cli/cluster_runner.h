@@ -30,6 +30,8 @@ class ClusterRunner final : public diagnose::Runner {
   [[nodiscard]] int side_by_side() const override;
   [[nodiscard]] int room() const override;
   void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
+  // Workers wait until the workload ends.
+  void wait_at_most(std::int64_t workload_ns) override { wait_at_most_ns_ = workload_ns; }
 
   // Determines by measurement how many runs are made in parallel. The runs of the measurement are the search's control
   // runs. Most of the measurement is postponed until the first schedule with faults has been run, because an engineer
@@ -110,7 +112,8 @@ class ClusterRunner final : public diagnose::Runner {
   // The measurement of the number of parallel runs, while its second part is postponed.
   std::optional<replay::SideBySide> to_measure_;
   bool tried_ = false;  // the search has received a run of a schedule with faults that is not a survey
-  int proven_ = 1;      // number of parallel runs that kept the timing of a control run
+  std::int64_t wait_at_most_ns_ = 0;
+  int proven_ = 1;  // number of parallel runs that kept the timing of a control run
   std::string backend_;
   double recorded_seconds_ = 0;
 };

@@ -172,10 +172,12 @@ void Confirmation::forecast_end(const Simplifier& simplifier, const Tally& found
   else next.insert(next.end(), std::min(room - next.size(), static_cast<std::size_t>(test)), simplifier.current());
 }
 
-Result<void> Confirmation::repeat(Lead& lead, int runs, const std::string& doing, Series& series) {
+Result<void> Confirmation::repeat(Lead& lead, int runs, const std::string& doing, Series& series,
+                                  std::int64_t longest_ns) {
   lab_.level = lead.level;
-  ROSE_TRY(std::vector<Lab::Made> made, lab_.run(std::vector<std::size_t>(static_cast<std::size_t>(runs), lead.tried),
-                                                 fmt::format("{}: {}", doing, short_words(lead.schedule))));
+  ROSE_TRY(std::vector<Lab::Made> made,
+           lab_.run(std::vector<std::size_t>(static_cast<std::size_t>(runs), lead.tried),
+                    fmt::format("{}: {}", doing, short_words(lead.schedule)), {}, longest_ns));
   for (const Lab::Made& run : made) {
     series.add(run.result, lead.schedule);
     lead.remember(run.result);

@@ -40,8 +40,10 @@ class Confirmation {
   // The number of schedules that were tested.
   [[nodiscard]] int tests() const { return tests_; }
 
-  // Makes further runs of the schedule. `doing`: for the progress report. `series` receives the outcomes.
-  [[nodiscard]] Result<void> repeat(Lead& lead, int runs, const std::string& doing, schedule::Series& series);
+  // Makes further runs of the schedule. `doing`: for the progress report. `series` receives the outcomes. `longest_ns`:
+  // see Runner::wait_at_most().
+  [[nodiscard]] Result<void> repeat(Lead& lead, int runs, const std::string& doing, schedule::Series& series,
+                                    std::int64_t longest_ns = 0);
   // Announces `more` further runs of the schedule to a runner that makes runs ahead of time. `then` adds other runs if
   // there is room left.
   template <class Then>

@@ -176,6 +176,9 @@ class Runner {
   [[nodiscard]] virtual int room() const { return 0; }
   // The runs that the search will probably request next, most likely first. Called before run() or run_all().
   virtual void expect(std::vector<schedule::Schedule> next) { static_cast<void>(next); }
+  // Nobody waits longer than this for the workload in the runs that are requested from now on; 0: until it ends. The
+  // runner may end a run that takes longer, as inconclusive.
+  virtual void wait_at_most(std::int64_t workload_ns) { static_cast<void>(workload_ns); }
 };
 
 struct Tried {

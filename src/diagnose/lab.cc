@@ -31,10 +31,11 @@ Lab::Entry Lab::enter(const schedule::Schedule& schedule, int of_level, std::str
 }
 
 Result<std::vector<Lab::Made>> Lab::run(const std::vector<std::size_t>& tried, const std::string& doing,
-                                        const Decides& decides) {
+                                        const Decides& decides, std::int64_t longest_ns) {
   report_progress(doing);
   std::vector<const schedule::Schedule*> schedules;
   for (const std::size_t index : tried) schedules.push_back(&d_.tried[index].schedule);
+  runner_.wait_at_most(longest_ns);
   std::vector<Result<schedule::RunResult>> results = runner_.run_all(schedules, decides);
   std::vector<Made> all;
   for (std::size_t i = 0; i < tried.size(); ++i) {

@@ -34,9 +34,10 @@ class Lab {
     schedule::RunResult result;
   };
   // Makes one run of each schedule in `tried` (indexes into Diagnosis::tried), in parallel. The caller passes at most
-  // left() schedules. Errors end the diagnosis. `doing`: for the progress report. `decides`: see Runner::run_all().
+  // left() schedules. Errors end the diagnosis. `doing`: for the progress report. `decides`: see Runner::run_all();
+  // `longest_ns`: see Runner::wait_at_most().
   [[nodiscard]] Result<std::vector<Made>> run(const std::vector<std::size_t>& tried, const std::string& doing,
-                                              const Decides& decides = {});
+                                              const Decides& decides = {}, std::int64_t longest_ns = 0);
   // Like run(), but repeats a run once if its oracle could not decide. Runs of schedules in `once` are not repeated.
   // Nothing is repeated if one of the runs reproduced the bug, because the caller examines that run first.
   [[nodiscard]] Result<std::vector<Made>> run_judged(const std::vector<std::size_t>& tried, const std::string& doing,

@@ -60,7 +60,7 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
       continue;
     }
     Lead simpler = end.lead.as(idea->schedule, entry.index);
-    ROSE_TRY(const bool holds, as_good(simpler, found.tally, idea->drops_faults, before + most, simplifier));
+    ROSE_TRY(const bool holds, as_good(simpler, found, idea->drops_faults, before + most, simplifier));
     simplifier.learn(holds);
     if (!holds) continue;
     end.lead = std::move(simpler);
@@ -82,8 +82,14 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
 // schedule that passes is refuted by the final test, which makes fresh runs, and the previous form is tested instead.
 // A fault is kept only with stronger evidence (kNeedsFault), because a fault that is unrelated to the failure must not
 // stay.
-Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_faults, int until,
+//
+// A simpler schedule that takes far longer to reproduce the bug is not as good, so nobody waits for it. Often such a
+// run waits for something that the fault prevents, until its workload gives up after a minute.
+Result<bool> Refinement::as_good(Lead& simpler, const Lead& lead, bool drops_faults, int until,
                                  const Simplifier& simplifier) {
+  const Tally& found = lead.tally;
+  const std::int64_t hit_ns = d_.tried[lead.tried].longest_hit_ns;
+  const std::int64_t longest_ns = hit_ns == 0 ? 0 : kFarLonger * std::max(hit_ns, d_.workload_ns) + kFarLongerNs;
   const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
   const double worse = rate * kWorseShare;
   const double hit = std::log(rate / worse);
@@ -103,7 +109,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Tally& found, bool drops_f
         runs_.forecast_end(then, found, half, next);
       }
     });
-    ROSE_CHECK(runs_.repeat(simpler, batch, "does it still reproduce", series));
+    ROSE_CHECK(runs_.repeat(simpler, batch, "does it still reproduce", series, longest_ns));
     tally = series.tally();
     weight = tally.reproduced * hit + (tally.not_reproduced + tally.inconclusive) * miss;
     if (weight >= kAsGood) return true;

@@ -44,7 +44,7 @@ class Refinement {
  private:
   void drop_unneeded(Found& end, const Lead& found);
   [[nodiscard]] Result<void> simplify(Found& end, const Lead& found);
-  [[nodiscard]] Result<bool> as_good(Lead& simpler, const schedule::Tally& found, bool drops_faults, int until,
+  [[nodiscard]] Result<bool> as_good(Lead& simpler, const Lead& found, bool drops_faults, int until,
                                      const Simplifier& simplifier);
   [[nodiscard]] Result<void> try_rivals(const Lead& end, const Lead& found);
   // Makes a few runs of another hypothesis to see whether it reproduces the bug as reliably as the found schedule.

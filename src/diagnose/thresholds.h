@@ -76,6 +76,11 @@ inline constexpr int kLeastDeciding = 16;  // runs that are reserved for the fin
 // Runs of one simpler schedule. If they do not decide, the removal of a fault is accepted if one of them reproduced the
 // bug, and any other change is rejected.
 inline constexpr int kMostGate = 5;
+// A run of a simpler schedule takes far longer than those that reproduced the bug, and than runs without faults, if its
+// workload takes more than twice as long plus five seconds. Runs of one schedule differ by less on a machine that is
+// ordinarily busy; the absolute part is for workloads of a second.
+inline constexpr std::int64_t kFarLonger = 2;
+inline constexpr std::int64_t kFarLongerNs = 5 * kSecond;
 inline constexpr int kMostSimplifying = 10;    // runs of all simpler schedules
 inline constexpr int kMostRivalRuns = 6;       // runs of all other hypotheses
 inline constexpr int kMostOfRival = 3;         // runs of each other hypothesis

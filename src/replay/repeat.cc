@@ -66,6 +66,7 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
   const auto one = [&](std::size_t i) {
     RunOptions own = options;
     own.number = options.number + static_cast<int>(i);
+    if (i >= needed) own.wait_at_most_ns = 0;
     {
       const cancel::Within within(parts[i]);
       made[i] = run_in(store, config, *schedules[i], std::move(own));

@@ -27,7 +27,7 @@ struct Repeated {
 // Makes one run of each schedule, all in parallel, numbered from options.number. The results have the order of the
 // schedules. If `decides` returns true for a run, the runs after it are no longer needed. They are stopped and leave
 // nothing, and their results have `stopped` set. Nothing waits for the runs of the last `ahead` schedules, so these are
-// stopped, too, unless they end soon after the others.
+// stopped, too, unless they end soon after the others. options.wait_at_most_ns does not apply to them.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
                                                         const RunOptions& options,

@@ -496,7 +496,7 @@ class OneRun {
     began_ns_ = monotonic_ns();
     if (injector_) injector_->workload_began(began_ns_);
     if (config_.workload) {
-      ROSE_TRY(workload, deployment_->spawn(config_.workload->command, "workload", config_.workload->timeout_ns));
+      ROSE_TRY(workload, deployment_->spawn(config_.workload->command, "workload", longest_workload()));
       workload_cgroup = kernel::cgroup_id(workload->cgroup());
     }
     std::unique_ptr<deploy::RunningCommand> incident;
@@ -516,6 +516,10 @@ class OneRun {
       if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
       run_.result.workload_end_ns = monotonic_ns() - began_ns_;
       if (!hit && never_began(run_.workload)) return Unexpected(never_got_to_work("workload", run_.workload));
+      if (run_.workload.timed_out && longest_workload() < config_.workload->timeout_ns)
+        return fail(ErrorKind::inconclusive,
+                    fmt::format("its workload had not ended after {}, far longer than in runs that reproduced the bug",
+                                format_duration(longest_workload())));
     }
     if (incident) {
       run_.incident = incident->wait();
@@ -593,6 +597,11 @@ class OneRun {
     run_.exchanged = now;
   }
 
+  std::int64_t longest_workload() const {
+    const std::int64_t own = config_.workload->timeout_ns;
+    return options_.wait_at_most_ns > 0 ? std::min(own, options_.wait_at_most_ns) : own;
+  }
+
   // Waits for the end of the workload. With `when = "poll"`, runs the oracle meanwhile, and returns true if it found
   // the bug. Calls `look` a few times a second.
   Result<bool> watch(deploy::RunningCommand& workload, const std::function<void()>& look) {
@@ -604,7 +613,7 @@ class OneRun {
       // Without polling, the caller waits for the end of the workload, and cancellation is handled there.
       if (Result<void> go_on = cancel::check(); !go_on)
         return polls ? Result<bool>(Unexpected(std::move(go_on).error())) : Result<bool>(false);
-      if (monotonic_ns() - began_ns_ > config_.workload->timeout_ns) return false;
+      if (monotonic_ns() - began_ns_ > longest_workload()) return false;
       const std::int64_t wake = polls ? std::min(next, next_look) : next_look;
       if (wait_readable(workload.fd(), wake - monotonic_ns())) continue;
       if (monotonic_ns() >= next_look) {

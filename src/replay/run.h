@@ -47,7 +47,10 @@ struct RunOptions {
   Usual usual;                                // what runs without faults do, as far as this is known
   bool cut_short_is_result = false;           // a cancelled run is inconclusive and keeps its trace (trace -c)
   bool needs_work = false;                    // a workload that fails immediately makes the run inconclusive (trace -c)
-  std::optional<std::string> incident;        // a /bin/sh command that runs beside the workload (trace -c)
+  // A workload that takes longer takes far longer than in runs that reproduced the bug. It is ended, and the run is
+  // inconclusive. 0: only the workload's own timeout applies.
+  std::int64_t wait_at_most_ns = 0;
+  std::optional<std::string> incident;  // a /bin/sh command that runs beside the workload (trace -c)
   // Called when the tracer runs and the nodes are ready. The tracer exists until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;

@@ -1,4 +1,5 @@
-// One run, made as replay makes it: which events in its trace are marked as injected, and when they happened.
+// One run, made as replay makes it: which events in its trace are marked as injected, and when they happened; and how
+// long it waits for its workload.
 #include "replay_rig.h"
 
 using namespace rose;
@@ -54,4 +55,16 @@ result = 0
   for (const char* own : {"openat absent-1", "openat absent-2", "openat absent-3"})
     CHECK(std::count(others.begin(), others.end(), own) == 1);
   CHECK(std::count(others.begin(), others.end(), "rename there") == 1);
+}
+
+TEST_CASE("a workload that takes far longer than others is ended, and its run is inconclusive", "[replay]") {
+  const Folder folder;
+  const auto config = one_node("waits", {"/bin/sleep", "600"}, "exec sleep 600", 300 * kSecond);
+  auto options = run_options(config, folder);
+  options.wait_at_most_ns = kSecond / 5;
+  const auto run = replay::run_once(config, {}, options);
+  REQUIRE(run);
+  CHECK(run->result.verdict == schedule::Verdict::inconclusive);
+  CHECK(run->result.reason.find("its workload had not ended after 200ms") != std::string::npos);
+  CHECK(run->result.oracle == schedule::OracleAnswer::unknown);  // it was not asked
 }

@@ -151,6 +151,20 @@ TEST_CASE("a simpler schedule is run no more often than its test needs, with any
   CHECK(d.simplify_runs <= ideas);
 }
 
+TEST_CASE("a run of a simpler schedule is not waited for if it takes far longer than those that reproduced the bug") {
+  Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
+  cluster.workload_of = [](const Schedule& s) { return (s.faults.empty() ? 4 : 7) * kSecond; };
+  const Diagnosis d = diagnosis_of(deployment(), partition_dump(), cluster, nullptr, true);
+  REQUIRE(d.target_reached);
+  const auto limited = static_cast<std::size_t>(std::count(cluster.waits.begin(), cluster.waits.end(), 19 * kSecond));
+  CHECK(limited > 0);
+  const auto unlimited = static_cast<std::size_t>(std::count(cluster.waits.begin(), cluster.waits.end(), 0));
+  CHECK(limited + unlimited == cluster.waits.size());
+  // neither the runs before minimisation nor those that measure the rate
+  CHECK(std::count(cluster.waits.begin(), cluster.waits.begin() + 4, 0) == 4);
+  CHECK(std::count(cluster.waits.end() - 8, cluster.waits.end(), 0) == 8);
+}
+
 TEST_CASE("a fault without which the bug occurred is dropped, even if simplification is off") {
   const auto config = deployment();
   Dump dump = partition_dump();

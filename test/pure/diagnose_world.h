@@ -193,6 +193,7 @@ class Cluster final : public Runner {
     if (fails_at && *fails_at == runs) return fail(ErrorKind::cancelled, "interrupted");
     Answer answer = rule_(schedule, runs++);
     made.push_back(schedule::fingerprint(schedule));
+    waits.push_back(wait_at_most_ns_);
     schedule::RunResult result;
     result.oracle = answer.oracle;
     result.trace = std::move(answer.trace);
@@ -212,14 +213,18 @@ class Cluster final : public Runner {
     return result;
   }
 
+  void wait_at_most(std::int64_t workload_ns) override { wait_at_most_ns_ = workload_ns; }
+
   int runs = 0;
   double seconds = 20;
   std::function<std::int64_t(const schedule::Schedule&)> workload_of;  // when the workload ends, in ns since its start
   std::optional<int> fails_at;
-  std::vector<std::string> made;  // fingerprints of the schedules that were run, in their order
+  std::vector<std::string> made;    // fingerprints of the schedules that were run, in their order
+  std::vector<std::int64_t> waits;  // for each of these runs: how long its workload may take; 0: no limit
 
  private:
   Rule rule_;
+  std::int64_t wait_at_most_ns_ = 0;
 };
 
 inline schedule::OracleAnswer hit_if(bool hit) {
