@@ -96,6 +96,13 @@ std::string TimingRange::outside(const RunLoad& load, bool faults) const {
   return {};
 }
 
+double TimingRange::excess(const RunLoad& load) const {
+  const auto share = [](std::int64_t ns, std::int64_t most) {
+    return most > 0 ? static_cast<double>(ns) / static_cast<double>(most) : 0;
+  };
+  return std::max(share(load.ready_ns, ready_ns), share(load.workload_ns, workload_ns));
+}
+
 std::string never_side_by_side(const config::Config& config) {
   if (config.deployment.network != config::Network::netns)
     return "network = \"host\": runs would compete for the same ports";
@@ -139,7 +146,10 @@ int fitting_runs(const RunLoad& load, int processors, std::uint64_t free, int mo
   return std::clamp(static_cast<int>(fit), 1, most);
 }
 
-int fewer_runs(int jobs) { return jobs > 2 ? (jobs + 1) / 2 : 1; }
+int fewer_runs(int jobs, double excess) {
+  const int half = jobs > 2 ? (jobs + 1) / 2 : 1;
+  return excess > 1 ? std::max(1, std::min(half, static_cast<int>(jobs / excess))) : half;
+}
 
 Result<SideBySide> measure_alone(RunStore& store, const config::Config& config, const schedule::Schedule& no_faults,
                                  RunOptions options) {
@@ -181,7 +191,9 @@ Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config
     made.words = fmt::format("{} runs keep the timing of one alone: ready after {}, workload {}", jobs,
                              seconds(made.alone.ready_ns), seconds(made.alone.workload_ns));
   };
-  for (int jobs = made.fit; jobs > proven; jobs = fewer_runs(jobs)) {
+  double excess = 0;
+  for (int jobs = made.fit; jobs > proven; jobs = fewer_runs(jobs, excess)) {
+    excess = 0;
     const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(jobs), &no_faults);
     options.number = made.next_number;
     made.next_number += jobs;
@@ -192,6 +204,7 @@ Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config
     for (Result<Run>& run : run_side_by_side(store, config, batch, options)) {
       if (!run) return Unexpected(std::move(run).error());
       longest_ns = std::max(longest_ns, static_cast<std::int64_t>(run->result.seconds * 1e9));
+      if (run->completed) excess = std::max(excess, range.excess(run->load));
       if (why.empty() && !run->disturbed.empty()) why = run->disturbed;
       else if (why.empty() && !usable(*run))
         why = run->result.oracle == schedule::OracleAnswer::hit ? "the oracle found the bug in a run without faults"

@@ -27,6 +27,8 @@ struct TimingRange {
   // Says why the run is outside the range; "" if it is inside. The time until the nodes are ready is always compared.
   // The duration of the workload is compared only if `faults` is false, because faults may slow a workload down.
   [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
+  // The longest time of a run without faults, as a multiple of the longest time in the range.
+  [[nodiscard]] double excess(const RunLoad& load) const;
 };
 
 // Says why runs of this deployment can never be made in parallel; "" if no reason is known. Checks only the
@@ -48,8 +50,10 @@ using ChangedOutside = std::map<std::string, std::string>;
 inline constexpr int kMostAutomaticJobs = 8;
 
 // The number to measure next if so many runs in parallel do not keep their timing: half of it, rounded up, so that two
-// are measured before one is chosen.
-[[nodiscard]] int fewer_runs(int jobs);
+// are measured before one is chosen. `excess`: of the run that exceeded the range most, if that is the reason. Once
+// runs share the processors, their times grow at most in proportion to their number. So a number is left out if even
+// times in proportion to it would exceed the range.
+[[nodiscard]] int fewer_runs(int jobs, double excess = 0);
 
 struct SideBySide {
   int jobs = 1;
@@ -67,8 +71,8 @@ struct SideBySide {
 // error and `fit` is 1, because the caller's own control run reports the problem.
 [[nodiscard]] Result<SideBySide> measure_alone(RunStore& store, const config::Config& config,
                                                const schedule::Schedule& no_faults, RunOptions options);
-// Makes control runs in parallel, first `fit` of them, then half as many, until they stay in the range, and sets
-// `jobs`. `proven`: a number of runs that is known to stay in the range, so it is not measured again.
+// Makes control runs in parallel, first `fit` of them, then fewer (fewer_runs()), until they stay in the range, and
+// sets `jobs`. `proven`: a number of runs that is known to stay in the range, so it is not measured again.
 [[nodiscard]] Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config::Config& config,
                                                const schedule::Schedule& no_faults, RunOptions options, int proven = 1);
 

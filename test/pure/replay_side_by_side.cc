@@ -50,6 +50,21 @@ TEST_CASE("the number of parallel runs is limited by processors and free memory"
   CHECK(fitting_runs(large, 2, kGiB / 2, 8) == 1);
 }
 
+TEST_CASE("numbers of parallel runs that would clearly not keep the timing are not measured") {
+  CHECK(fewer_runs(8) == 4);
+  CHECK(fewer_runs(3) == 2);
+  CHECK(fewer_runs(2) == 1);
+  CHECK(fewer_runs(8, 1.2) == 4);
+  CHECK(fewer_runs(8, 2.5) == 3);
+  CHECK(fewer_runs(8, 5) == 1);
+  CHECK(fewer_runs(2, 40) == 1);
+  TimingRange range;
+  range.add({.ready_ns = 2 * kSecondNs, .workload_ns = 10 * kSecondNs, .cpu_seconds = 0, .memory = 0});
+  CHECK(range.excess({.ready_ns = 2 * kSecondNs, .workload_ns = 10 * kSecondNs}) < 1);
+  CHECK(range.excess({.ready_ns = 2 * range.ready_ns, .workload_ns = 10 * kSecondNs}) == 2);
+  CHECK(range.excess({.ready_ns = 2 * kSecondNs, .workload_ns = 3 * range.workload_ns}) == 3);
+}
+
 TEST_CASE("a run is out of range if it started or worked clearly more slowly than control runs") {
   TimingRange range;
   RunLoad load{.ready_ns = 100 * kSecondNs, .workload_ns = 100 * kSecondNs, .cpu_seconds = 0, .memory = 0};
