@@ -1,5 +1,6 @@
-// A worker makes runs for a diagnosis on another machine. It reads tasks from `in` and writes results to `out`; when
-// `in` ends, it ends its run and itself. It cleans up after earlier workers on this host that were killed.
+// A worker makes runs on this machine for a diagnosis that runs on another one. It reads tasks from `in` and writes
+// results to `out`; when `in` ends, it ends its run and itself. It cleans up after earlier workers on this machine that
+// were killed.
 #pragma once
 
 #include <functional>
