@@ -355,6 +355,9 @@ TEST_CASE("level and time in one bracket, between bars, and in other languages a
   check("2026-10-05 09:36:41.6000|ERROR|App.Store|cannot load x|y z\n", Level::error, "cannot load x|y z");
   check("2026-01-02 16:06:26.003 | WARNING  |   271 | app.api:check:549 | cannot load x\n", Level::warning,
         "cannot load x");
+  check("Store 2026-01-02 16:06:26.003 WARNING: cannot load x\n", Level::warning, "cannot load x");
+  check("[Nest] 18  - 01/02/2026, 4:06:26 PM     LOG [Api:Store] loading x\n", Level::info, "loading x");
+  check("[Nest] 18  - 01/02/2026, 4:06:26 PM   ERROR [Api:Store] cannot load x\n", Level::error, "cannot load x");
   check("janv. 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
   check("févr. 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
   check("Okt 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");

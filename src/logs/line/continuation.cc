@@ -23,6 +23,27 @@ bool exception_name(std::string_view name) {
          name.ends_with("Exit") || name.ends_with("::bad_alloc");
 }
 
+// Reads a word and the blanks after it. `blanks`: the fewest blanks that separate columns.
+std::string_view take_column(std::string_view& line, std::size_t blanks) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  const std::size_t next = std::min(line.find_first_not_of(' ', end), line.size());
+  if (next - end < blanks) return {};
+  line.remove_prefix(next);
+  return word;
+}
+
+// True for an event in the output of `kubectl describe` and `kubectl get events`, whose rows may be indented:
+// "  Warning  BackOff  102s (x54 over 17m)  kubelet  message".
+bool is_event_row(std::string_view line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+  const std::string_view kind = take_column(line, 2);
+  if (kind != "Normal" && kind != "Warning") return false;
+  const std::string_view reason = take_column(line, 2);
+  return !reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z' && !line.empty() &&
+         (is_digit(line[0]) || line.starts_with("<unknown>") || line.starts_with("<invalid>"));
+}
+
 }  // namespace
 
 bool names_exception(std::string_view line) {
@@ -70,12 +91,13 @@ bool begins_by_itself(std::string_view line) {
                                                                              "error: ",
                                                                              "ERROR: ",
                                                                              "FATAL: "});
-  if (begins_with_any(line, kBeginnings)) return true;
+  if (begins_with_any(line, kBeginnings) || is_event_row(line)) return true;
   return line.find(": Assertion `") != std::string_view::npos;
 }
 
 bool looks_like_rest(std::string_view line) {
   if (line.empty()) return true;
+  if (is_event_row(line)) return false;
   if (blank_char(line[0])) return true;
   static constexpr std::array kBeginnings = std::to_array<std::string_view>(
       {"at ", "Caused by: ", "Suppressed: ", "... ", "}", ")", "]", "goroutine ", "created by ",

@@ -82,6 +82,9 @@ class HeaderReader {
   // Ruby's letter.
   bool before_time(std::string_view part, std::size_t end);
 
+  // Consumes the name or number of the program that some loggers write before the timestamp.
+  bool program_before_time(std::string_view part, std::size_t end);
+
   // Parses the fields between '|'. ActiveMQ writes logger and thread after the message. Other loggers, such as loguru,
   // write the names before it: "time | LEVEL | 271 | module:function:line | message".
   bool pipe_word();

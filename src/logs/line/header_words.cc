@@ -149,7 +149,11 @@ bool HeaderReader::name_before_dash(std::string_view name, std::size_t end) cons
 
 bool HeaderReader::level_word(std::string_view name, bool colon, bool just_timed, std::size_t end) {
   const Level level = level_of(name);
-  if (level == Level::none) return postgres_word(name, colon);
+  if (level == Level::none) {
+    const bool nest = name == "LOG" && just_timed && line_.substr(end, 2) == " [";  // NestJS
+    if (nest) parts_.level = Level::info;
+    return nest || postgres_word(name, colon);
+  }
   const bool upper = name[0] >= 'A' && name[0] <= 'Z';
   if (name.size() == 1) {
     // A single letter is a level only if the header continues after it, as in MongoDB ("I  NETWORK  [conn1]"),
@@ -202,6 +206,7 @@ bool HeaderReader::before_time(std::string_view part, std::size_t end) {
     at_ = end;
     return true;
   }
+  if (program_before_time(part, end)) return true;
   if (parts_.level == Level::none && !strong_level_) return false;
   // A name after a level is part of the header only if a timestamp follows the name.
   std::size_t from = end;
@@ -210,6 +215,23 @@ bool HeaderReader::before_time(std::string_view part, std::size_t end) {
   assign_name(part);
   at_ = end;
   describe("name");
+  return true;
+}
+
+// "Kvd 2026-01-02 03:04:05.678 INFO: message": java.util.logging with the name of the program; "[Nest] 18  -
+// 01/02/2026, 3:04:05 AM     LOG [Store] message": NestJS, with the number of the process.
+bool HeaderReader::program_before_time(std::string_view part, std::size_t end) {
+  std::size_t from = end;
+  while (from < line_.size() && blank_char(line_[from])) ++from;
+  const bool number = is_number(part) && !parts_.thread.empty() && line_.substr(from, 2) == "- ";
+  if (!number && (at_ != 0 || !plain_name(part) || is_number(part))) return false;
+  if (number) from += 2;
+  const auto time = read_time(line_.substr(std::min(from, line_.size())));
+  if (!time || time->kind != TimeKind::date_time) return false;
+  if (!number && !level_follows(from + time->length)) return false;
+  if (!number) assign_name(part);
+  at_ = from;
+  describe(number ? "number -" : "name");
   return true;
 }
 
