@@ -116,6 +116,7 @@ void MessageReader::read_failure() {
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
   if (meaning_.error == EAGAIN && names_lock()) meaning_.operation = Operation::lock;
   meaning_.path = find_path(text_, error_);
+  if (meaning_.operation == Operation::accept) meaning_.path.clear();  // the address of a Unix socket
   // A connection has no path. If there is a path, the call that exceeded the limit of descriptors opened that file.
   if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
       (meaning_.error == EMFILE || meaning_.error == ENFILE))

@@ -36,6 +36,13 @@ Operation operation_of_call(std::string_view name) {
   return Operation::unknown;
 }
 
+// Go writes the kind of the network between the call and the address: "accept unix /run/kv.sock: ...".
+bool is_go_network(std::string_view word) {
+  constexpr std::array kNetworks = std::to_array<std::string_view>(
+      {"tcp", "tcp4", "tcp6", "udp", "udp4", "udp6", "ip", "ip4", "ip6", "unix", "unixgram", "unixpacket"});
+  return std::find(kNetworks.begin(), kNetworks.end(), word) != kNetworks.end();
+}
+
 // The system call that a native method of the JDK makes.
 std::string_view call_of_native(std::string_view method) {
   constexpr std::array kNatives =
@@ -182,7 +189,8 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
                          following = low.substr(std::min(low.size(), error.at + error.length));
   if (before.ends_with(": ")) {
     std::string_view rest = before.substr(0, before.size() - 2);
-    for (int words = 0; words < 3 && !rest.empty(); ++words) {  // the call, then up to two paths
+    // the call, then up to two paths, or a network and a path
+    for (int words = 0; words < 3 && !rest.empty(); ++words) {
       const std::size_t space = rest.rfind(' ');
       const std::string_view word = rest.substr(space == std::string_view::npos ? 0 : space + 1);
       std::size_t begin = word.size();
@@ -192,10 +200,11 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
                                                                       : rest.substr(0, space + 1);
       // "failed to write /x: ..." names only the purpose, which may differ from the call, so the name must stand apart.
       const bool apart = lead.ends_with(": ") || lead.ends_with(" - ") || lead.ends_with('"') || lead.ends_with('\'') ||
-                         lead.ends_with('(') || lead.ends_with('[') || lead.ends_with('=');
+                         lead.ends_with('(') || lead.ends_with('[') || lead.ends_with('=') ||
+                         lead.find_first_not_of(" \t") == std::string_view::npos;
       if (const Operation named = operation_of_call(word.substr(begin)); named != Operation::unknown && apart)
         return named;
-      if (word.find('/') == std::string_view::npos || space == std::string_view::npos) break;
+      if ((word.find('/') == std::string_view::npos && !is_go_network(word)) || space == std::string_view::npos) break;
       rest = rest.substr(0, space);
     }
   }
