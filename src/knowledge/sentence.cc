@@ -18,6 +18,17 @@ bool stack_frame(std::string_view line) {
          line.starts_with("created by ");
 }
 
+// True for "store/n2" and "group@host/n2": one slash with a name before and after it.
+bool is_qualified(std::string_view compound) {
+  compound.remove_prefix(std::min(compound.find_first_not_of("\"'`([{<"), compound.size()));
+  while (!compound.empty() && std::string_view("\"'`)]}>,;:.").find(compound.back()) != std::string_view::npos)
+    compound.remove_suffix(1);
+  const std::size_t slash = compound.find('/');
+  const auto of_name = [](char c) { return letter(c) || c == '-'; };
+  return slash != std::string_view::npos && slash != 0 && is_alpha(compound[0]) && slash + 1 < compound.size() &&
+         std::all_of(compound.begin() + static_cast<std::ptrdiff_t>(slash) + 1, compound.end(), of_name);
+}
+
 // A verb and its "not" become one word, whether they are contracted ("can't") or not ("can not").
 struct Denied {
   std::string_view verb, shortened, whole;
@@ -72,11 +83,12 @@ void Sentence::read_line(std::size_t begin, std::size_t end) {
 
 // Reads text between blanks that contains a node's name or address: "n2:", "[n2]", "peer=10.0.0.2:7000",
 // "tcp://10.0.0.2:7000", "n2.cluster.local". Returns false if it contains none. A name in a path is that of a folder,
-// and does not count.
+// and does not count. A name after a single slash is qualified: "store/n2" of Kubernetes, "group@host/n2" of XMPP.
 bool Sentence::read_name(std::size_t begin, std::size_t end, bool in_frame) {
   const auto of_name = [](char c) { return letter(c) || c == '_' || c == '.' || c == '-'; };
   const std::string_view compound = text_.substr(begin, end - begin);
   if (compound.find('/') != std::string_view::npos && compound.find("://") == std::string_view::npos &&
+      !is_qualified(compound) &&
       !is_digit(compound[std::min(compound.find_first_not_of("\"'`([{<=/"), compound.size() - 1)]))
     return false;
   for (std::size_t at = begin; at < end;) {

@@ -131,6 +131,9 @@ TEST_CASE("a node's name or address is a word that patterns can require") {
   CHECK(named("n22 and xn2 and 10.0.0.21") == "n22 and xn2 and");
   // a node's name within the path of a folder does not name the node
   CHECK(named("open /srv/n2/data: denied") == "open denied");
+  CHECK(named("open ./n2: denied") == "open denied");
+  CHECK(named("pod store/n2 lost") == "pod store @node lost");  // but a qualified name does
+  CHECK(named("removed kv@x.example/n2.") == "removed kv x example @node");
   CHECK(named("n2=lost") == "n2 lost");  // a field whose name is that of a node does
   // If a word is also the name of a node, it still has its own meaning.
   const Sentence plain("server lost", &nodes);
