@@ -351,6 +351,7 @@ TEST_CASE("level and time in one bracket, between bars, and in other languages a
   check("[W 260423 08:11:02 web:2064] 404 GET /x\n", Level::warning, "404 GET /x");
   check("EROR[07-29|16:15:56] cannot load x\n", Level::error, "cannot load x");
   check("DBUG[07-29|16:15:56] loading x\n", Level::debug, "loading x");
+  check("2026-01-02 16:06:26.003123 W | store: cannot load x\n", Level::warning, "store: cannot load x");
   check("26-10-5 09:36:41.6|Fatal|ConsoleApp|cannot load x\n", Level::fatal, "cannot load x");
   check("2026-10-05 09:36:41.6000|ERROR|App.Store|cannot load x|y z\n", Level::error, "cannot load x|y z");
   check("2026-01-02 16:06:26.003 | WARNING  |   271 | app.api:check:549 | cannot load x\n", Level::warning,

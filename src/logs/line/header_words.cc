@@ -157,10 +157,10 @@ bool HeaderReader::level_word(std::string_view name, bool colon, bool just_timed
   const bool upper = name[0] >= 'A' && name[0] <= 'Z';
   if (name.size() == 1) {
     // A single letter is a level only if the header continues after it, as in MongoDB ("I  NETWORK  [conn1]"),
-    // logcat, and Ruby ("I, [").
+    // logcat, Ruby ("I, ["), and old versions of etcd ("I | raft: message").
     if (!parts_.time || !just_timed || end >= line_.size() || line_.substr(end, 2).find_first_of("\t ") != 0)
       return false;
-    if (line_.substr(end, 2) != "  " && !level_like_mongo(end)) return false;
+    if (line_.substr(end, 2) != "  " && line_.substr(end, 3) != " | " && !level_like_mongo(end)) return false;
   }
   // "error opening x" is only a message, whereas "ERROR opening x" and "error: opening x" begin with a level.
   if (!upper && !colon) return false;

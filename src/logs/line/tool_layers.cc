@@ -21,10 +21,13 @@ bool read_page_time(std::string_view line, LayerFields& out) {
   if (colon == std::string_view::npos || colon == 0 || !is_digit(shown[colon - 1]) || shown.find(' ') == shown.npos)
     return false;
   out.text = line.substr(bar + 3);
-  // If the timestamp is in a usual format, the program itself wrote it, unless another timestamp follows in the line.
+  // If the timestamp is in a usual format, also with a level after it ("2026-01-28 15:58:55.123 I | store: text"), the
+  // program itself wrote it, unless another timestamp follows in the line.
   const auto own = read_time(shown);
+  const bool whole =
+      own && (own->length == shown.size() || level_of(trimmed(shown.substr(own->length))) != Level::none);
   Parts parts;
-  return !own || own->length != shown.size() || (read_header(out.text, parts) && parts.time);
+  return !whole || (read_header(out.text, parts) && parts.time);
 }
 
 // True for a name that Kubernetes accepts for a pod or container.
