@@ -37,6 +37,9 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
   std::map<std::string, double> weights;
   for (const Candidate& c : d_.plan.candidates) weights.emplace(c.fault.id, c.weight);
   Narrower narrower(lead.schedule, lead.fired, weights);
+  // The hits since the last miss. They count as runs that screen the lead, although the earlier ones were made with
+  // more faults: screening only decides whether minimisation and the test are worth their runs.
+  Series in_a_row;
   for (int runs = 0; runs < kMostNarrowing && lab_.left() > 0; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
@@ -51,7 +54,9 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
       const bool reproduced =
           tried.tally.reproduced > 0 && (other == nullptr || resembles_incident(inputs_, d_, tried));
       narrower.learn(reproduced, {});
-      if (reproduced) lead = std::move(smaller);
+      if (!reproduced) continue;
+      smaller.count(in_a_row);
+      lead = std::move(smaller);
       continue;
     }
     if (const std::size_t room = lab_.room(); room > 0) {
@@ -69,8 +74,11 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
       if (outcome.effective()) fired.insert(outcome.id);
     const bool other_failure = hit && other != nullptr && !resembles_incident(inputs_, d_, d_.tried[entry.index]);
     narrower.learn(hit && !other_failure, fired);
+    if (hit && !other_failure) in_a_row.add(made[0].result, smaller.schedule);
+    else in_a_row = {};
     if (!hit || (other_failure && *other)) continue;
     smaller.remember(made[0].result);
+    smaller.count(in_a_row);
     if (other_failure) d_.tried[entry.index].note += "; it may be another failure: other parts come first";
     (other_failure ? other->emplace() : lead) = std::move(smaller);
   }

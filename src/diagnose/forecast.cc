@@ -181,7 +181,7 @@ void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, s
     if (seen.insert(fmt::format("{}{}", idea ? "" : "end ", schedule::fingerprint(schedule))).second)
       for (int run = 0; run < (idea ? gate : confirm) && next.size() < room; ++run) next.push_back(schedule);
     if (!idea) continue;
-    for (const bool holds : {true, false}) {
+    for (const bool holds : {idea->likely, !idea->likely}) {
       branches.push_back(branch);
       branches.back().learn(holds);
     }

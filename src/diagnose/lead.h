@@ -39,6 +39,11 @@ struct Lead {
         (reproduced ? absent_in_hits : absent_in_misses).insert(outcome.id);
     }
   }
+  // Makes `runs` those that screened or tested it.
+  void count(schedule::Series runs) {
+    series = std::move(runs);
+    tally = series.tally();
+  }
   // A lead with another schedule (`index` in Diagnosis::tried) and no runs, from the same first reproduction.
   [[nodiscard]] Lead as(Schedule other, std::size_t index) const {
     Lead lead;

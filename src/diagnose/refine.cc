@@ -60,7 +60,7 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
       continue;
     }
     Lead simpler = end.lead.as(idea->schedule, entry.index);
-    ROSE_TRY(const bool holds, as_good(simpler, found, idea->drops_faults, before + most, simplifier));
+    ROSE_TRY(const bool holds, as_good(simpler, found, *idea, before + most, simplifier));
     simplifier.learn(holds);
     if (!holds) continue;
     end.lead = std::move(simpler);
@@ -85,15 +85,15 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
 //
 // A simpler schedule that takes far longer to reproduce the bug is not as good, so nobody waits for it. Often such a
 // run waits for something that the fault prevents, until its workload gives up after a minute.
-Result<bool> Refinement::as_good(Lead& simpler, const Lead& lead, bool drops_faults, int until,
+Result<bool> Refinement::as_good(Lead& simpler, const Lead& found, const Simplifier::Idea& idea, int until,
                                  const Simplifier& simplifier) {
-  const Tally& found = lead.tally;
-  const std::int64_t hit_ns = d_.tried[lead.tried].longest_hit_ns;
+  const std::int64_t hit_ns = d_.tried[found.tried].longest_hit_ns;
   const std::int64_t longest_ns = hit_ns == 0 ? 0 : kFarLonger * std::max(hit_ns, d_.workload_ns) + kFarLongerNs;
-  const double rate = (found.reproduced + 1.0) / (found.conclusive() + 2.0);
+  const double rate = (found.tally.reproduced + 1.0) / (found.tally.conclusive() + 2.0);
   const double worse = rate * kWorseShare;
   const double hit = std::log(rate / worse);
   const double miss = std::log((1 - rate) / (1 - worse));
+  const double refuted = idea.drops_faults ? kNeedsFault : kWorse;
   Series series;
   Tally tally;
   double weight = 0;
@@ -101,34 +101,46 @@ Result<bool> Refinement::as_good(Lead& simpler, const Lead& lead, bool drops_fau
     // Start no more parallel runs than are needed if none misses, because superfluous runs slow the others down.
     const int needed = static_cast<int>(std::ceil((kAsGood - weight) / hit));
     const int batch = std::min({lab_.jobs(), lab_.left(), needed, until - d_.runs});
-    runs_.expect_more(simpler, needed - batch, [&](std::size_t room, std::vector<Schedule>& next) {
-      for (const bool holds : {weight >= 0, weight < 0}) {
-        Simplifier then = simplifier;
-        then.learn(holds);
-        const std::size_t half = holds == (weight >= 0) ? next.size() + (room - next.size() + 1) / 2 : room;
-        runs_.forecast_end(then, found, half, next);
-      }
-    });
+    // Of the two outcomes, the likelier one gets the first half of the room.
+    const bool likely = weight == 0 ? idea.likely : weight > 0;
+    const int misses = static_cast<int>(std::ceil((refuted - weight) / miss));  // that refute it
+    runs_.expect_more(simpler, likely ? needed - batch : misses - batch,
+                      [&](std::size_t room, std::vector<Schedule>& next) {
+                        for (const bool holds : {likely, !likely}) {
+                          Simplifier then = simplifier;
+                          then.learn(holds);
+                          const std::size_t half = next.size() + (room - next.size() + 1) / 2;
+                          runs_.forecast_end(then, found.tally, holds == likely ? half : room, next);
+                        }
+                      });
     ROSE_CHECK(runs_.repeat(simpler, batch, "does it still reproduce", series, longest_ns));
     tally = series.tally();
     weight = tally.reproduced * hit + (tally.not_reproduced + tally.inconclusive) * miss;
     if (weight >= kAsGood) return true;
-    if (weight <= (drops_faults ? kNeedsFault : kWorse)) return false;
+    if (weight <= refuted) return false;
   }
   // The runs did not decide: remove a fault if that looks right so far, but keep everything else.
-  return drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
+  return idea.drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
 }
 
-Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::string why, int until) {
-  if (ruled_out(inputs_, d_.plan, schedule)) return {};
-  const Lab::Entry entry = lab_.enter(schedule, level, std::move(why));
-  const auto& tally = [&]() -> const Tally& { return d_.tried[entry.index].tally; };
-  const std::string doing = fmt::format("another hypothesis: {}", short_words(schedule));
-  // Stop when misses outnumber reproductions: a rival has to reproduce the bug as reliably as the found schedule.
-  while (d_.runs < until && lab_.left() > 0 && tally().runs() < kMostOfRival &&
-         tally().reproduced >= tally().not_reproduced + tally().inconclusive) {
-    ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({entry.index}, doing));
-    if (!made[0].armed) break;
+Result<void> Refinement::try_each(const std::vector<OtherHypothesis>& others, const Lead& end, int until) {
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    const Lab::Entry entry = lab_.enter(others[i].schedule, others[i].level, others[i].why);
+    const auto& tally = [&]() -> const Tally& { return d_.tried[entry.index].tally; };
+    const std::string doing = fmt::format("another hypothesis: {}", short_words(others[i].schedule));
+    // Stop when misses outnumber reproductions: a rival has to reproduce the bug as reliably as the found schedule.
+    while (d_.runs < until && lab_.left() > 0 && tally().runs() < kMostOfRival &&
+           tally().reproduced >= tally().not_reproduced + tally().inconclusive) {
+      // Other hypotheses are expected to miss: the next ones follow, then the final test.
+      const std::size_t room = lab_.room();
+      std::vector<Schedule> next;
+      for (std::size_t later = i + 1; later < others.size() && next.size() < room; ++later)
+        next.push_back(others[later].schedule);
+      next.resize(room, end.schedule);
+      lab_.expect(std::move(next));
+      ROSE_TRY(const std::vector<Lab::Made> made, lab_.run({entry.index}, doing));
+      if (!made[0].armed) break;
+    }
   }
   return {};
 }
@@ -139,20 +151,22 @@ Result<void> Refinement::try_rival(const Schedule& schedule, int level, std::str
 Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
   if (!world_.uses("rivals")) return {};
   const int until = d_.runs + std::max(0, std::min(kMostRivalRuns, runs_.left_for(found) - kLeastDeciding));
+  std::vector<OtherHypothesis> others;
   const std::set<std::string> certain = certain_faults(d_.plan, found.schedule);
   if (!certain.empty() && certain.size() < found.schedule.faults.size()) {
     Schedule rest = found.schedule;
     for (const std::string& id : certain) rest = without(rest, id);
     if (!rest.faults.empty() && schedule::fingerprint(rest) != schedule::fingerprint(end.schedule))
-      ROSE_CHECK(try_rival(rest, end.level, "without the certain faults: do the other faults reproduce the bug as well",
-                           until));
+      others.push_back(
+          {std::move(rest), end.level, "without the certain faults: do the other faults reproduce the bug as well"});
   }
   std::size_t tried = 0;
   for (const Schedule* schedule : untried(d_, end.schedule, kRivalShare, false)) {
     if (++tried > kMostRivals) break;
-    ROSE_CHECK(try_rival(*schedule, 1, "this hypothesis is about as likely as the found schedule", until));
+    others.push_back({*schedule, 1, "this hypothesis is about as likely as the found schedule"});
   }
-  return {};
+  std::erase_if(others, [&](const OtherHypothesis& other) { return ruled_out(inputs_, d_.plan, other.schedule); });
+  return try_each(others, end, until);
 }
 
 Result<void> Refinement::prefer_certain(Lead& found) {

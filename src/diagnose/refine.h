@@ -44,11 +44,16 @@ class Refinement {
  private:
   void drop_unneeded(Found& end, const Lead& found);
   [[nodiscard]] Result<void> simplify(Found& end, const Lead& found);
-  [[nodiscard]] Result<bool> as_good(Lead& simpler, const Lead& found, bool drops_faults, int until,
+  [[nodiscard]] Result<bool> as_good(Lead& simpler, const Lead& found, const Simplifier::Idea& idea, int until,
                                      const Simplifier& simplifier);
   [[nodiscard]] Result<void> try_rivals(const Lead& end, const Lead& found);
-  // Makes a few runs of another hypothesis to see whether it reproduces the bug as reliably as the found schedule.
-  [[nodiscard]] Result<void> try_rival(const Schedule& schedule, int level, std::string why, int until);
+  struct OtherHypothesis {
+    Schedule schedule;
+    int level = 1;
+    std::string why;
+  };
+  // Makes a few runs of each of them, to see whether it reproduces the bug as reliably as the found schedule `end`.
+  [[nodiscard]] Result<void> try_each(const std::vector<OtherHypothesis>& others, const Lead& end, int until);
   [[nodiscard]] Result<void> decide(Found& end, const Lead& found);
   [[nodiscard]] Result<void> measure(Found& end, const Lead& found);
   // Measures the rate of a schedule that the test accepted in spite of misses; may revoke the acceptance.

@@ -857,7 +857,10 @@ class Search {
 
   // Screens the lead; in the search for a more reliable schedule, makes its final test at once.
   Result<void> confirm(Lead& lead, bool may_wait) {
-    if (purpose_ == Purpose::more_reliable) return confirmation_.test(lead, schedule::kMostTestRuns, true);
+    if (purpose_ == Purpose::more_reliable) {
+      lead.count({});  // the test needs fresh runs
+      return confirmation_.test(lead, schedule::kMostTestRuns, true);
+    }
     return confirmation_.screen(lead, may_wait);
   }
 

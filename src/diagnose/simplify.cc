@@ -181,6 +181,7 @@ void Simplifier::plan_drops(const std::set<std::string>& fired) {
     };
     never.insert(never.begin(), std::move(step));
   }
+  for (Step& step : never) step.likely = true;
   if (!never.empty()) batches_.push_back(std::move(never));
   // Remove units from the last to the first, because later faults are more likely to be consequences; large parts
   // first.
@@ -216,19 +217,22 @@ void Simplifier::plan_details() {
       return changed;
     };
   };
-  Batch likely;                // changes that hardly ever matter, proposed together
-  std::vector<Step> unlikely;  // changes that may matter, proposed one by one
+  Batch likely;              // changes that hardly ever matter, proposed together
+  std::vector<Step> others;  // changes that may matter, proposed one by one
   const std::vector<std::string> units = units_of(current_);
   for (const std::string& unit : units) {
     const Fault& first = *first_of(current_, unit);
-    if (hits_by_count(first.kind) && first.times != 1)
-      unlikely.push_back({change(unit, [](Fault& fault) -> std::optional<std::string> {
+    if (hits_by_count(first.kind) && first.times != 1) {
+      const auto once = [](Fault& fault) -> std::optional<std::string> {
         std::string what = fmt::format(
             "{} {} instead of {}", fault.id, fault.kind == FaultKind::exception ? "is thrown once" : "fails one call",
             fault.times < 0 ? std::string("all from then on") : fmt::format("{}", fault.times));
         fault.times = 1;
         return what;
-      })});
+      };
+      // A system usually mishandles the first of several errors; the others follow because it tries again.
+      others.push_back({.change = change(unit, once), .likely = true});
+    }
     // Conditions except the last one hardly ever matter: the last one determines the point at which the fault is
     // injected.
     for (std::size_t i = 0; i < first.when.size(); ++i) {
@@ -240,7 +244,7 @@ void Simplifier::plan_details() {
         return fmt::format("{} does not wait for {}", fault.id, words_of(gone));
       })};
       if (i + 1 < first.when.size()) likely.push_back(std::move(step));
-      else unlikely.push_back(std::move(step));
+      else others.push_back(std::move(step));
     }
     // Propose the first occurrence: if that reproduces the bug as often, the count does not matter. Then propose half
     // the count, so that a reader learns roughly how many occurrences are needed.
@@ -250,21 +254,21 @@ void Simplifier::plan_details() {
         return less < count ? std::exchange(count, less) : 0;
       };
       if (hits_by_count(first.kind) && first.count > 1)
-        unlikely.push_back({change(unit, [lower](Fault& fault) -> std::optional<std::string> {
+        others.push_back({change(unit, [lower](Fault& fault) -> std::optional<std::string> {
           const int before = lower(fault.count);
           if (before == 0) return std::nullopt;
           return counts(fault.id, fault.kind == FaultKind::exception ? fault.function : fault.call.syscall, fault.count,
                         before);
         })});
       if (first.before && first.before_count > 1)
-        unlikely.push_back({change(unit, [lower](Fault& fault) -> std::optional<std::string> {
+        others.push_back({change(unit, [lower](Fault& fault) -> std::optional<std::string> {
           const int before = fault.before ? lower(fault.before_count) : 0;
           if (before == 0) return std::nullopt;
           return counts(fault.id, fault.before->syscall, fault.before_count, before);
         })});
       for (std::size_t i = 0; i < first.when.size(); ++i)
         if (first.when[i].count > 1)
-          unlikely.push_back({change(unit, [lower, gone = first.when[i]](Fault& fault) -> std::optional<std::string> {
+          others.push_back({change(unit, [lower, gone = first.when[i]](Fault& fault) -> std::optional<std::string> {
             const auto it = std::find_if(fault.when.begin(), fault.when.end(), [&](Condition c) {
               c.count = gone.count;
               return c == gone;
@@ -275,7 +279,7 @@ void Simplifier::plan_details() {
           })});
     }
     for (std::size_t i = 0; i < first.after.size(); ++i)
-      unlikely.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
+      others.push_back({change(unit, [i](Fault& fault) -> std::optional<std::string> {
         // Without its predecessor, a fault's time would be counted from another point: that schedule would be
         // different, not simpler.
         if (!fault.when.empty() ? fault.when[0].kind == ConditionKind::elapsed : !hits_by_count(fault.kind))
@@ -294,7 +298,7 @@ void Simplifier::plan_details() {
         fault.duration_ns = duration;
         return lasts(fault, seen);
       };
-      unlikely.push_back({.change = change(unit, halve), .repeats = true, .shortens = unit});
+      others.push_back({.change = change(unit, halve), .repeats = true, .shortens = unit});
     }
   }
   likely.push_back({[](const Schedule& from) -> std::optional<Changed> {
@@ -323,7 +327,8 @@ void Simplifier::plan_details() {
   }});
   // Before the rounding, propose the changes that may matter, because each accepted change leaves fewer values to
   // round.
-  for (Step& step : unlikely) batches_.push_back({std::move(step)});
+  for (Step& step : others) batches_.push_back({std::move(step)});
+  for (Step& step : likely) step.likely = true;
   batches_.push_back(std::move(likely));
 }
 
@@ -344,13 +349,14 @@ void Simplifier::leave_margins() {
 }
 
 std::optional<Simplifier::Idea> Simplifier::apply(Batch& batch, std::vector<std::string>& words) const {
-  Idea idea{current_, {}, false};
+  Idea idea{.schedule = current_, .what = {}, .likely = true};
   Batch useful;
   for (Step& step : batch) {
     std::optional<Changed> changed = step.change(idea.schedule);
     if (!changed || schedule::fingerprint(changed->schedule) == schedule::fingerprint(idea.schedule)) continue;
     idea.schedule = std::move(changed->schedule);
     idea.drops_faults = idea.drops_faults || step.drops_faults;
+    idea.likely = idea.likely && step.likely;
     words.push_back(changed->what);
     useful.push_back(std::move(step));
   }

@@ -21,6 +21,7 @@ class Simplifier {
     schedule::Schedule schedule;
     std::string what;  // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
     bool drops_faults = false;
+    bool likely = false;  // it will probably reproduce the bug, as far as the kind of change shows
   };
 
   // `fired`: ids of faults that fired in runs that reproduced the bug. `faults_only`: remove faults and change nothing
@@ -50,6 +51,7 @@ class Simplifier {
     Change change;
     bool repeats = false;  // proposed again after it was accepted, for example to halve a duration once more
     bool drops_faults = false;
+    bool likely = false;        // see Idea
     bool continues = false;     // it repeats an accepted change, whose text it replaces
     std::string shortens = {};  // the fault or group that it shortens; "": none
   };

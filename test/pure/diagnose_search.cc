@@ -151,6 +151,26 @@ TEST_CASE("a simpler schedule is run no more often than its test needs, with any
   CHECK(d.simplify_runs <= ideas);
 }
 
+TEST_CASE("runs that are made ahead are those that follow the likelier outcomes") {
+  // The fault's time and its duration matter, so the two forms without them miss. The third form only rounds them.
+  Cluster cluster([](const Schedule& s, int) {
+    const schedule::Fault* f = fault_of(s, FaultKind::partition, "n1");
+    return Answer{hit_if(f != nullptr && !f->when.empty() && f->duration_ns >= 8 * kSecond), {}, {}};
+  });
+  cluster.free_places = 1;
+  Dump dump;
+  dump.cut(5.3, 17.6, 1, {2, 3});
+  dump.ends(30);
+  const Diagnosis d = diagnosis_of(deployment(), dump, cluster, nullptr, true);
+  REQUIRE(d.target_reached);
+  CHECK(d.simplify_runs == 3);
+  CHECK(d.rate_runs == 8);
+  // The control run and the trial beside it, then 14 runs in pairs, which are 3 that confirm, 3 simpler forms and 8
+  // that measure the rate, and at last the second run without faults.
+  INFO(fmt::format("{}", fmt::join(cluster.made, "\n")));
+  CHECK(cluster.rounds == 1 + 14 / 2 + 1);
+}
+
 TEST_CASE("a run of a simpler schedule is not waited for if it takes far longer than those that reproduced the bug") {
   Cluster cluster([](const Schedule& s, int) { return Answer{hit_if(partitioned(s)), {}, {}}; });
   cluster.workload_of = [](const Schedule& s) { return (s.faults.empty() ? 4 : 7) * kSecond; };
@@ -1123,6 +1143,43 @@ TEST_CASE("narrowing down keeps the part that shows this failure, not the one th
     REQUIRE(confirmation.narrow(lead, true));
     REQUIRE(lead.schedule.faults.size() == 1);
     CHECK(lead.schedule.faults[0].id == (part_shows_it ? "d" : "a"));
+  }
+}
+
+TEST_CASE("runs that narrowed a schedule down without a miss count as runs that screen it") {
+  const auto config = deployment();
+  Dump dump;
+  dump.ends(20);
+  const Inputs inputs = inputs_of(config, {dump});
+  for (const bool misses : {false, true}) {
+    CAPTURE(misses);
+    Diagnosis d;
+    d.plan = *make_plan(inputs);
+    const std::string cause = misses ? "h" : "a";  // the parts with the first faults are run first
+    Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(s.find(cause) != nullptr), {}, {}}; });
+    const std::function<void(const Progress&)> silent;
+    Lab lab(inputs, cluster, silent, d);
+    Lead lead;
+    for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
+      schedule::Fault& fault = lead.schedule.faults.emplace_back();
+      fault.id = id;
+      fault.kind = FaultKind::syscall;
+      fault.node = "n2";
+      fault.call.syscall = "write";
+      fault.call.path = fmt::format("/data/{}", id);
+      lead.fired.insert(id);
+    }
+    lead.tried = lab.enter(lead.schedule, 1, "all eight").index;
+    Confirmation confirmation(inputs, lab, d);
+    REQUIRE(confirmation.narrow(lead, true));
+    REQUIRE(lead.schedule.faults.size() == 1);
+    CHECK(lead.schedule.faults[0].id == cause);
+    const int before = cluster.runs;
+    CHECK(lead.tally.reproduced == (misses ? 1 : 3));
+    REQUIRE(confirmation.screen(lead, true));
+    CHECK(lead.promising);
+    CHECK(lead.tally.reproduced == 3);
+    CHECK(cluster.runs - before == (misses ? 2 : 0));
   }
 }
 

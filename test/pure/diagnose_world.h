@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <functional>
 #include <map>
@@ -193,6 +194,14 @@ class Cluster final : public Runner {
     if (fails_at && *fails_at == runs) return fail(ErrorKind::cancelled, "interrupted");
     Answer answer = rule_(schedule, runs++);
     made.push_back(schedule::fingerprint(schedule));
+    const auto ahead = std::find(made_ahead_.begin(), made_ahead_.end(), made.back());
+    if (ahead != made_ahead_.end()) {
+      made_ahead_.erase(ahead);
+    } else {
+      ++rounds;
+      made_ahead_.insert(made_ahead_.end(), expected_.begin(), expected_.end());
+    }
+    expected_.clear();
     waits.push_back(wait_at_most_ns_);
     schedule::RunResult result;
     result.oracle = answer.oracle;
@@ -214,8 +223,21 @@ class Cluster final : public Runner {
   }
 
   void wait_at_most(std::int64_t workload_ns) override { wait_at_most_ns_ = workload_ns; }
+  [[nodiscard]] int room() const override { return free_places; }
+  void expect(std::vector<schedule::Schedule> next) override {
+    expected_.clear();
+    std::vector<std::string> there = made_ahead_;
+    for (const schedule::Schedule& schedule : next) {
+      const std::string key = schedule::fingerprint(schedule);
+      const auto known = std::find(there.begin(), there.end(), key);
+      if (known != there.end()) there.erase(known);
+      else if (static_cast<int>(expected_.size()) < free_places) expected_.push_back(key);
+    }
+  }
 
   int runs = 0;
+  int free_places = 0;  // number of expected runs that are made beside each requested one
+  int rounds = 0;       // number of requests for which no run had been made ahead
   double seconds = 20;
   std::function<std::int64_t(const schedule::Schedule&)> workload_of;  // when the workload ends, in ns since its start
   std::optional<int> fails_at;
@@ -225,6 +247,8 @@ class Cluster final : public Runner {
  private:
   Rule rule_;
   std::int64_t wait_at_most_ns_ = 0;
+  std::vector<std::string> expected_;    // fingerprints
+  std::vector<std::string> made_ahead_;  // fingerprints, of runs that were not requested yet
 };
 
 inline schedule::OracleAnswer hit_if(bool hit) {
