@@ -125,6 +125,11 @@ Result<void> ClusterRunner::choose_jobs(bool resumed) {
   log::info("making a control run without faults");
   options_.number = next_number_;
   ROSE_TRY(to_measure_, replay::measure_alone(store_, config_, without_faults(), options_));
+  log::debug("a control run: ready after {:.2f} s and {:.2f} s of processor time, {:.2f} s in all; {} fit",
+             static_cast<double>(to_measure_->alone.ready_ns) / 1e9, to_measure_->alone.start_cpu_seconds,
+             to_measure_->alone.cpu_seconds, to_measure_->fit);
+  outside_ = to_measure_->changed;
+  waiting_ = to_measure_->waiting;
   take_control_runs();
   // If nodes write outside the folder of the run, even two runs in parallel may interfere with each other.
   if (to_measure_->fit == 1 || !to_measure_->changed.empty()) return measure_in_parallel();
@@ -139,7 +144,7 @@ schedule::Schedule ClusterRunner::without_faults() const {
 }
 
 Result<void> ClusterRunner::measure_in_parallel() {
-  if (to_measure_->fit > proven_)
+  if (to_measure_->fit >= 2 * proven_)
     log::info("making control runs in parallel, to find how many runs this machine can make at a time");
   options_.number = to_measure_->next_number = next_number_;
   options_.check = {};
@@ -168,6 +173,20 @@ void ClusterRunner::note_proof(const std::vector<const schedule::Schedule*>& bat
     survey_in_range = survey_in_range || (!breaks_anything(*batch[i]) && range_.outside(runs[i]->load, false).empty());
   }
   if (survey_in_range) proven_ = std::max(proven_, static_cast<int>(runs.size()));
+}
+
+// Assumption: a run whose workload takes longer than it can without faults will take as long in the next run of the
+// same schedule, because it waits for the same timeouts. Runs that take no longer gain nothing from this.
+int ClusterRunner::repeats(const schedule::Schedule& schedule) const {
+  const int jobs = config_.diagnose.jobs.value_or(side_by_side());
+  const schedule::RunResult* hit = reproducing(schedule);
+  if (!may_overlap() || ahead_ != nullptr || range_.workload_ns == 0 || hit == nullptr) return jobs;
+  return hit->workload_end_ns.value_or(0) > range_.workload_ns ? std::max(jobs, waiting_) : jobs;
+}
+
+void ClusterRunner::compare_paths(const replay::Run& run) {
+  if (apart_ || !outside_ || run.result.trace.events.empty()) return;
+  apart_ = replay::shared_path(*outside_, replay::changed_outside(config_, run)).empty();
 }
 
 int ClusterRunner::room() const {
@@ -263,10 +282,13 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
   int most = config_.diagnose.jobs ? static_cast<int>(todo.size()) : std::max(1, side_by_side());
   const auto fitting = static_cast<std::size_t>(config_.diagnose.jobs.value_or(most));
   while (!left.empty()) {
-    const std::size_t now = std::min(left.size(), static_cast<std::size_t>(most));
+    const auto busy = static_cast<std::size_t>(most);
+    const bool overlap = !decides && may_overlap() && left.size() > busy && repeats(*todo[left[0]]) > most;
+    const std::size_t now = overlap ? left.size() : std::min(left.size(), busy);
     std::vector<const schedule::Schedule*> batch;
     for (std::size_t i = 0; i < now; ++i) batch.push_back(todo[left[i]]);
-    const std::vector<schedule::Schedule> ahead = to_make_ahead(fitting - std::min(fitting, now));
+    const std::size_t unused = overlap ? (busy - now % busy) % busy : fitting - std::min(fitting, now);
+    const std::vector<schedule::Schedule> ahead = to_make_ahead(unused);
     for (const schedule::Schedule& schedule : ahead) batch.push_back(&schedule);
     options_.number = next_number_;
     next_number_ += static_cast<int>(batch.size());
@@ -282,8 +304,11 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
     const std::size_t may_stop = to_measure_ ? 0 : ahead.size();
     replay::RunOptions options = options_;
     options.wait_at_most_ns = wait_at_most_ns_;
+    options.waiting = {.workload_ns = range_.workload_ns, .start_ns = range_.ready_ns, .begin = {}};
     std::vector<Result<replay::Run>> runs =
-        replay::run_side_by_side(store_, config_, batch, options, decides_batch, may_stop);
+        replay::run_side_by_side(store_, config_, batch, options, decides_batch, may_stop, overlap ? busy : 0);
+    for (const Result<replay::Run>& run : runs)
+      if (run) compare_paths(*run);
     if (to_measure_ && batch.size() > 1) note_proof(batch, runs);
     for (std::size_t i = now; i < runs.size(); ++i)
       if (runs[i] && !runs[i]->result.stopped && runs[i]->disturbed.empty())
@@ -299,7 +324,13 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
         made[left[i]] = std::move(runs[i]);
       }
     }
-    if (!again.empty()) {
+    if (!again.empty() && overlap) {
+      apart_ = false;
+      log::info(
+          "parallel runs: {} from now on, also while runs wait ({} of {} runs were slower than the control runs "
+          "and are made again)",
+          most, again.size(), now);
+    } else if (!again.empty()) {
       most = replay::fewer_runs(most);
       log::info("parallel runs: {} from now on ({} of {} runs were slower than the control runs and are made again)",
                 most, again.size(), now);

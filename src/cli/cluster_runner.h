@@ -28,6 +28,8 @@ class ClusterRunner final : public diagnose::Runner {
   std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules,
                                                    const schedule::Decides& decides) override;
   [[nodiscard]] int side_by_side() const override;
+  // If runs of this schedule wait for a long time after all faults were injected, further runs start meanwhile.
+  [[nodiscard]] int repeats(const schedule::Schedule& schedule) const override;
   [[nodiscard]] int room() const override;
   void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
   // Workers wait until the workload ends.
@@ -79,6 +81,11 @@ class ClusterRunner final : public diagnose::Runner {
   // Notes if this batch shows that so many runs in parallel keep their timing: a survey among them took no longer than
   // a control run, and all nodes were ready in time.
   void note_proof(const std::vector<const schedule::Schedule*>& batch, const std::vector<Result<replay::Run>>& runs);
+  // True if runs that only wait may overlap with others, because two runs so far wrote no common path outside their
+  // folders.
+  [[nodiscard]] bool may_overlap() const { return !config_.diagnose.jobs && apart_.value_or(false); }
+  // Compares what this run wrote outside its folder with what the first control run wrote there.
+  void compare_paths(const replay::Run& run);
   // Keeps a run that was made ahead until the search requests it. Many of these runs are never requested, so their
   // traces are kept only in the record. Without a record, the oldest runs are forgotten.
   void give_guessed(const schedule::Schedule& schedule, schedule::RunResult result);
@@ -113,7 +120,10 @@ class ClusterRunner final : public diagnose::Runner {
   std::optional<replay::SideBySide> to_measure_;
   bool tried_ = false;  // the search has received a run of a schedule with faults that is not a survey
   std::int64_t wait_at_most_ns_ = 0;
-  int proven_ = 1;  // number of parallel runs that kept the timing of a control run
+  std::optional<replay::ChangedOutside> outside_;  // what the first control run wrote outside its folder
+  std::optional<bool> apart_;                      // what compare_paths() found; nothing: no two runs were compared
+  int waiting_ = 1;                                // number of runs that memory allows while most of them only wait
+  int proven_ = 1;                                 // number of parallel runs that kept the timing of a control run
   std::string backend_;
   double recorded_seconds_ = 0;
 };

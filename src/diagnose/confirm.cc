@@ -117,7 +117,8 @@ Result<void> Confirmation::run_until_known(Lead& lead, const RateTest& test, boo
       break;
     }
     // Do not start more parallel runs than the test may need: superfluous ones slow the others down.
-    const int batch = std::min({lab_.jobs(), lab_.left(), test.least_left(lead.tally)});
+    const int most = strict ? lab_.jobs() : lab_.repeats(lead.schedule);
+    const int batch = std::min({most, lab_.left(), test.least_left(lead.tally)});
     // Assumption of the forecast: the test needs about three more hits for each miss.
     const int more = test.perfect() - lead.tally.reproduced + 3 * lead.tally.not_reproduced - batch;
     expect_more(lead, more, [&](std::size_t room, std::vector<Schedule>& next) {

@@ -172,6 +172,11 @@ class Runner {
   }
   // The number of runs to request at once if `jobs` in [diagnose] is not a number. May change between calls.
   [[nodiscard]] virtual int side_by_side() const { return 1; }
+  // The number of runs of this schedule to request at once, if several are needed: at least side_by_side().
+  [[nodiscard]] virtual int repeats(const schedule::Schedule& schedule) const {
+    static_cast<void>(schedule);
+    return side_by_side();
+  }
   // The number of runs that the runner can make before the search requests them; 0: none.
   [[nodiscard]] virtual int room() const { return 0; }
   // The runs that the search will probably request next, most likely first. Called before run() or run_all().

@@ -58,6 +58,10 @@ class Lab {
 
   [[nodiscard]] int left() const { return inputs_.config->diagnose.max_runs - d_.runs; }
   [[nodiscard]] int jobs() const { return std::max(1, inputs_.config->diagnose.jobs.value_or(runner_.side_by_side())); }
+  // The number of runs of one schedule to request at once; at least jobs().
+  [[nodiscard]] int repeats(const schedule::Schedule& schedule) const {
+    return std::max(1, inputs_.config->diagnose.jobs.value_or(runner_.repeats(schedule)));
+  }
   // The duration of a run of the schedule relative to the mean of all runs, rounded to halves so that noise does not
   // decide the order of trials; at least 1, and 1 for schedules that were not run.
   [[nodiscard]] double cost(const schedule::Schedule& schedule) const;

@@ -244,7 +244,7 @@ Result<void> Refinement::measure_accepted(Found& end) {
   Lead& lead = end.lead;
   const int until = lead.tally.conclusive() + options_.confirm_runs;
   while (lead.tally.conclusive() < until && lab_.left() > 0 && lead.tally.inconclusive < kMostInconclusive) {
-    const int batch = std::min({lab_.jobs(), lab_.left(), until - lead.tally.conclusive()});
+    const int batch = std::min({lab_.repeats(lead.schedule), lab_.left(), until - lead.tally.conclusive()});
     runs_.expect_more(lead, until - lead.tally.conclusive() - batch, [](std::size_t, std::vector<Schedule>&) {});
     ROSE_CHECK(runs_.repeat(lead, batch,
                             fmt::format("measuring its replay rate, run {} of {}", lead.tally.conclusive() + 1, until),
@@ -273,7 +273,7 @@ Result<void> Refinement::measure(Found& end, const Lead& found) {
   d_.interval = d_.tally.interval();
   if (found.tally.conclusive() == 0) return {};  // no run was conclusive, and further runs would hardly be conclusive
   while (d_.rate_runs < options_.confirm_runs && lab_.left() > 0 && series.tally().inconclusive < kMostInconclusive) {
-    const int batch = std::min({lab_.jobs(), lab_.left(), options_.confirm_runs - d_.rate_runs});
+    const int batch = std::min({lab_.repeats(end.lead.schedule), lab_.left(), options_.confirm_runs - d_.rate_runs});
     runs_.expect_more(end.lead, options_.confirm_runs - d_.rate_runs - batch,
                       [](std::size_t, std::vector<Schedule>&) {});
     ROSE_CHECK(runs_.repeat(end.lead, batch,

@@ -9,6 +9,7 @@
 
 #include "base/cancel.h"
 #include "base/clock.h"
+#include "replay/admission.h"
 
 namespace rose::replay {
 namespace {
@@ -54,7 +55,7 @@ Result<void> check_jobs(const config::Config& config, int jobs) {
 std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                           const std::vector<const schedule::Schedule*>& schedules,
                                           const RunOptions& options, const schedule::Decides& decides,
-                                          std::size_t ahead) {
+                                          std::size_t ahead, std::size_t most_busy) {
   if (ahead > 0 && ahead >= schedules.size()) ROSE_BUG("all runs are made ahead, but at least one must be needed");
   const std::size_t needed = schedules.size() - ahead;
   const std::int64_t began = monotonic_ns();
@@ -63,13 +64,17 @@ std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config&
   std::size_t ended = 0;
   std::vector<std::optional<Result<Run>>> made(schedules.size());
   std::vector<cancel::Part> parts(schedules.size());
+  Admission admission(most_busy > 0 ? most_busy : schedules.size());
   const auto one = [&](std::size_t i) {
     RunOptions own = options;
     own.number = options.number + static_cast<int>(i);
     if (i >= needed) own.wait_at_most_ns = 0;
+    if (most_busy > 0) own.waiting.begin = [&admission, i] { admission.no_longer_busy(i); };
     {
       const cancel::Within within(parts[i]);
-      made[i] = run_in(store, config, *schedules[i], std::move(own));
+      if (admission.wait(i)) made[i] = run_in(store, config, *schedules[i], std::move(own));
+      else made[i] = fail(ErrorKind::cancelled, "interrupted");
+      admission.no_longer_busy(i);
     }
     Result<Run>& run = *made[i];
     if (!run && run.error().kind == ErrorKind::cancelled && parts[i].requested() && !cancel::requested()) {

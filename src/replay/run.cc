@@ -342,6 +342,7 @@ class OneRun {
     const std::int64_t starting_ns = monotonic_ns();
     ROSE_CHECK(deployment_->start());
     run_.load.ready_ns = monotonic_ns() - starting_ns;
+    run_.load.start_cpu_seconds = cpu_seconds();
     if (options_.nodes_ready) options_.nodes_ready(*deployment_);
     if (tracer_ && options_.tracer_ready) options_.tracer_ready(*tracer_, options_.run_dir);
     return work();
@@ -509,6 +510,7 @@ class OneRun {
     if (workload) {
       ROSE_TRY(hit, watch(*workload, [&] {
                  if (exchange && workload_cgroup != 0) note_exchange(exchange->of(workload_cgroup));
+                 note_waiting();
                }));
       if (hit) run_.result.oracle_ns = monotonic_ns() - began_ns_;
       ended_by_rose_ = hit && !workload->finished();
@@ -557,16 +559,21 @@ class OneRun {
     return {};
   }
 
-  // Measures what the run has used until now. This includes commands other than nodes, because they are in the run's
-  // cgroup, too.
+  // The processor time that the run has used until now. This includes commands other than nodes, because they are in
+  // the run's cgroup, too. 0: unknown.
+  double cpu_seconds() const {
+    if (deployment_->nodes().empty()) return 0;
+    constexpr std::string_view kUsage = "usage_usec ";
+    const auto stat = read_file(deployment_->nodes().front().cgroup.parent_path() / "cpu.stat");
+    const std::size_t at = stat ? stat->find(kUsage) : std::string::npos;
+    if (at == std::string::npos) return 0;
+    return static_cast<double>(std::strtoull(stat->c_str() + at + kUsage.size(), nullptr, 10)) / 1e6;
+  }
+
   void measure_load() {
     RunLoad& load = run_.load;
     load.workload_ns = run_.result.workload_end_ns.value_or(0);
-    if (deployment_->nodes().empty()) return;
-    constexpr std::string_view kUsage = "usage_usec ";
-    if (const auto stat = read_file(deployment_->nodes().front().cgroup.parent_path() / "cpu.stat"))
-      if (const std::size_t at = stat->find(kUsage); at != std::string::npos)
-        load.cpu_seconds = static_cast<double>(std::strtoull(stat->c_str() + at + kUsage.size(), nullptr, 10)) / 1e6;
+    load.cpu_seconds = cpu_seconds();
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     for (std::size_t node = 0; node < deployment_->nodes().size(); ++node)
       for (const pid_t pid : deployment_->processes(node))
@@ -595,6 +602,30 @@ class OneRun {
   void note_exchange(const observe::Exchanged& now) {
     if (now != run_.exchanged.value_or(observe::Exchanged{})) run_.last_exchange_ns = monotonic_ns() - began_ns_;
     run_.exchanged = now;
+  }
+
+  void note_waiting() {
+    const RunOptions::Waiting& waiting = options_.waiting;
+    const std::int64_t now = monotonic_ns() - began_ns_;
+    if (!waiting.begin || waits_ || now <= waiting.workload_ns) return;
+    const std::optional<std::int64_t> last_ns = faults_over();
+    if (!last_ns || now - *last_ns < waiting.start_ns) return;
+    waits_ = true;
+    waiting.begin();
+  }
+
+  // The time since the start of the workload at which the last fault began or ended, if no fault will begin or end
+  // later; 0 if there are no faults.
+  std::optional<std::int64_t> faults_over() const {
+    std::int64_t last_ns = 0;
+    if (!injector_) return last_ns;
+    for (const schedule::FaultOutcome& outcome : injector_->outcomes()) {
+      if (outcome.withdrawn) continue;
+      const schedule::Fault* fault = schedule_.find(outcome.id);
+      if (!outcome.fired || (fault != nullptr && fault->duration_ns > 0 && !outcome.ended_ns)) return std::nullopt;
+      last_ns = std::max({last_ns, outcome.fired_ns, outcome.ended_ns.value_or(0)});
+    }
+    return last_ns;
   }
 
   std::int64_t longest_workload() const {
@@ -748,6 +779,7 @@ class OneRun {
   std::int64_t began_ns_ = 0;     // start of the workload, monotonic clock; 0: not started
   std::int64_t wall_offset_ = 0;  // offset of the trace's clock
   bool captured_ = false;
+  bool waits_ = false;          // options_.waiting.begin was called
   bool ended_by_rose_ = false;  // rose ended the workload because the oracle had found the bug
 };
 

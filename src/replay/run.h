@@ -26,6 +26,7 @@ struct RunLoad {
   std::int64_t workload_ns = 0;  // duration of the workload
   double cpu_seconds = 0;        // processor time of all processes of the run until the end of the workload
   std::uint64_t memory = 0;      // resident bytes of all processes of nodes when the workload ended
+  double start_cpu_seconds = 0;  // of cpu_seconds: until all nodes were ready
 };
 
 struct Run;
@@ -50,6 +51,14 @@ struct RunOptions {
   // A workload that takes longer takes far longer than in runs that reproduced the bug. It is ended, and the run is
   // inconclusive. 0: only the workload's own timeout applies.
   std::int64_t wait_at_most_ns = 0;
+  // Calls `begin` once, when the run only waits from then on, as far as rose can tell: the workload has taken longer
+  // than `workload_ns`, all faults have been injected, and since the last one began or ended the nodes had `start_ns`
+  // to start again. Such a run usually waits for timeouts of its workload.
+  struct Waiting {
+    std::int64_t workload_ns = 0;
+    std::int64_t start_ns = 0;
+    std::function<void()> begin;  // empty: not wanted
+  } waiting;
   std::optional<std::string> incident;  // a /bin/sh command that runs beside the workload (trace -c)
   // Called when the tracer runs and the nodes are ready. The tracer exists until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;

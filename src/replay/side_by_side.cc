@@ -143,6 +143,12 @@ int fitting_runs(const RunLoad& load, int processors, std::uint64_t free, int mo
   const double busy = std::max(load.cpu_seconds / wall, 0.001);
   double fit = std::min<double>(most, kProcessorShare * processors / busy);
   if (load.memory > 0) fit = std::min(fit, kMemoryShare * static_cast<double>(free) / static_cast<double>(load.memory));
+  // Parallel runs start at the same time, and together need the sum of the processor time of their starts. Their nodes
+  // are ready no sooner than after this sum divided by the number of processors that work for them.
+  if (load.start_cpu_seconds > 0) {
+    const double most_seconds = static_cast<double>(with_slack(load.ready_ns)) / 1e9;
+    fit = std::min(fit, most_seconds * kProcessorShare * processors / load.start_cpu_seconds);
+  }
   return std::clamp(static_cast<int>(fit), 1, most);
 }
 
@@ -167,7 +173,12 @@ Result<SideBySide> measure_alone(RunStore& store, const config::Config& config, 
   made.alone = alone.load;
   made.changed = changed_outside(config, alone);
   const int processors = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
-  if (fit_to_measure) made.fit = fitting_runs(alone.load, processors, free_memory(), kMostAutomaticJobs);
+  if (fit_to_measure) {
+    made.fit = fitting_runs(alone.load, processors, free_memory(), kMostAutomaticJobs);
+    RunLoad waiting = alone.load;
+    waiting.cpu_seconds = waiting.start_cpu_seconds = 0;
+    made.waiting = fitting_runs(waiting, processors, free_memory(), kMostAutomaticJobs);
+  }
   made.words = !fit_to_measure ? "the control run cannot be compared with"
                : made.fit == 1 ? fmt::format("one run uses {:.1f} s of processor time and {} MiB of memory",
                                              alone.load.cpu_seconds, alone.load.memory >> 20)
@@ -191,8 +202,10 @@ Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config
     made.words = fmt::format("{} runs keep the timing of one alone: ready after {}, workload {}", jobs,
                              seconds(made.alone.ready_ns), seconds(made.alone.workload_ns));
   };
+  // A measurement takes as long as a run, so it must promise more than that: at least twice as many parallel runs as
+  // are known to keep the timing.
   double excess = 0;
-  for (int jobs = made.fit; jobs > proven; jobs = fewer_runs(jobs, excess)) {
+  for (int jobs = made.fit; jobs >= 2 * proven; jobs = fewer_runs(jobs, excess)) {
     excess = 0;
     const std::vector<const schedule::Schedule*> batch(static_cast<std::size_t>(jobs), &no_faults);
     options.number = made.next_number;

@@ -44,7 +44,8 @@ using ChangedOutside = std::map<std::string, std::string>;
 // none. Runs with such a path would interfere with each other.
 [[nodiscard]] std::string shared_path(const ChangedOutside& one, const ChangedOutside& other);
 
-// An upper bound of the number of runs like this one that the machine's processors and free memory allow.
+// An upper bound of the number of runs like this one that the machine's processors and free memory allow, while their
+// nodes become ready within the range of this run.
 [[nodiscard]] int fitting_runs(const RunLoad& load, int processors, std::uint64_t free_memory, int most);
 
 inline constexpr int kMostAutomaticJobs = 8;
@@ -57,7 +58,8 @@ inline constexpr int kMostAutomaticJobs = 8;
 
 struct SideBySide {
   int jobs = 1;
-  int fit = 1;  // the number of runs that processors and memory allow; not measured yet if it is more than `jobs`
+  int fit = 1;      // the number of runs that processors and memory allow; not measured yet if it is more than `jobs`
+  int waiting = 1;  // the number of runs that memory allows, if all but `jobs` of them only wait
   TimingRange range;
   std::string words;              // in words: "4: at 4 in parallel ... ", or why there is only one
   std::vector<Run> control_runs;  // the control runs that were in the range; a search can use them
@@ -72,7 +74,8 @@ struct SideBySide {
 [[nodiscard]] Result<SideBySide> measure_alone(RunStore& store, const config::Config& config,
                                                const schedule::Schedule& no_faults, RunOptions options);
 // Makes control runs in parallel, first `fit` of them, then fewer (fewer_runs()), until they stay in the range, and
-// sets `jobs`. `proven`: a number of runs that is known to stay in the range, so it is not measured again.
+// sets `jobs`. `proven`: a number of runs that is known to stay in the range. Numbers below twice that one are not
+// measured.
 [[nodiscard]] Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config::Config& config,
                                                const schedule::Schedule& no_faults, RunOptions options, int proven = 1);
 

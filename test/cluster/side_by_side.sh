@@ -106,6 +106,32 @@ before=$(wc -l < meets/record.jsonl)
 [ "$(wc -l < meets/record.jsonl)" -eq "$before" ] || fail "a resumed search made runs ahead again"
 cmp -s meets-found.toml meets-again.toml || fail "runs made ahead: the resumed search found a different schedule"
 
+# The workload uses all processors, so few runs are made at a time. But if the bug has occurred, it waits for some
+# seconds, or until a further run has begun: among the runs that confirm the bug, some meet the next one in this way.
+cat > idles.sh <<SH
+touch "$work/came.\$ROSE_RUN"
+. "$work/rounds.sh"
+for i in \$(seq \$(nproc)); do timeout 1 sh -c 'while :; do :; done' & done
+wait
+grep -q 'no three' a/broken || exit 0
+came=\$(ls "$work" | grep -c '^came')
+for i in \$(seq 80); do
+  [ \$(ls "$work" | grep -c '^came') -eq \$came ] || { touch "$work/met.\$ROSE_RUN"; exit 0; }
+  sleep 0.1
+done
+SH
+sed -e "s#$work/rounds.sh#$work/idles.sh#" -e 's#confirm_runs = 4#&\ntarget_rate = 0.5#' rose.toml > idles.toml
+"$rose" diagnose --trace dump.jsonl -c idles.toml --stop-after confirmed --report idles -o idles-found.toml --json \
+  > idles.out 2> idles.err || fail "runs that only wait: $(tail -3 idles.err)"
+# On a busy machine, rose may find that runs disturb each other. On a large one, all runs that confirm start at once.
+if ! grep -q 'from now on' idles.err && check idles.out 'j["jobs"] < 3'; then
+  ls | grep -q '^met' || fail "runs that only wait do not overlap: $(ls | grep '^came'); $(grep 'parallel' idles.err)"
+fi
+before=$(wc -l < idles/record.jsonl)
+"$rose" diagnose --trace dump.jsonl -c idles.toml --stop-after confirmed --report idles -o idles-again.toml --resume \
+  > idles-again.out 2>&1 || fail "runs that only wait, resumed: $(tail -3 idles-again.out)"
+[ "$(wc -l < idles/record.jsonl)" -eq "$before" ] || fail "further runs were made when runs that wait were resumed"
+
 # --stop-after found ends the diagnosis after the first reproduction.
 "$rose" diagnose --trace dump.jsonl -c rose.toml --jobs 1 --stop-after found -o found.toml \
   --json > found.out 2> found.err

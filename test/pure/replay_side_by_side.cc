@@ -48,6 +48,12 @@ TEST_CASE("the number of parallel runs is limited by processors and free memory"
   large.memory = kGiB;
   CHECK(fitting_runs(large, 2, 8 * kGiB, 8) == 4);
   CHECK(fitting_runs(large, 2, kGiB / 2, 8) == 1);
+  // The start of a run takes 1 s and uses one processor. Three quarters of two processors carry two such starts within
+  // 1.45 s.
+  RunLoad busy_start = idle;
+  busy_start.start_cpu_seconds = 1;
+  CHECK(fitting_runs(busy_start, 2, 8 * kGiB, 8) == 2);
+  CHECK(fitting_runs(busy_start, 8, 8 * kGiB, 64) == 8);
 }
 
 TEST_CASE("numbers of parallel runs that would clearly not keep the timing are not measured") {
