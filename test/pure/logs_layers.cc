@@ -362,6 +362,13 @@ TEST_CASE("level and time in one bracket, between bars, and in other languages a
   check("janv. 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
   check("févr. 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
   check("Okt 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
+  check("[0511/163509.125:ERROR:store.cc(88)] cannot load x\n", Level::error, "cannot load x");
+  check("[42:43:0511/163509.125120:WARNING:store.cc(88)] cannot load x\n", Level::warning, "cannot load x");
+  check("05/11-16:35.09.125 ERROR cannot load x\n", Level::error, "cannot load x");
+  check("05/11-16:35:09.125120 ERROR cannot load x\n", Level::error, "cannot load x");
+  check("2026-01-02 16:06:26.003 SCHWERWIEGEND: cannot load x\n", Level::error, "cannot load x");
+  check("2026-01-02 16:06:26.003 Avertissement: cannot load x\n", Level::warning, "cannot load x");
+  check("2026-01-02 16:06:26.003 \xe8\xad\xa6\xe5\x91\x8a: cannot load x\n", Level::warning, "cannot load x");
   check("ago 07 11:34:48 n1 kvd[1]: cannot load x\n", Level::none, "cannot load x");
 }
 

@@ -24,6 +24,7 @@ bool HeaderReader::content(std::string_view inside, char open, char close) {
   if (inside.empty()) return parts_.time.has_value() || at_ == 0;  // "{}", "[]"
   // WebLogic writes each part of the header in angle brackets.
   if (!parts_.time && (open == '[' || (open == '<' && at_ == 0))) {
+    if (numbers_and_time(inside)) return true;
     if (auto time = read_time(inside)) {
       describe("time", open, 0);
       parts_.time = time;
@@ -106,6 +107,30 @@ void HeaderReader::inside_time(std::string_view rest) {
     }
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+}
+
+// "4242:4243:0311/094000.123:ERROR:store.cc(88)": Chromium's logger, with the numbers of the process and of the thread.
+bool HeaderReader::numbers_and_time(std::string_view inside) {
+  std::string_view rest = inside;
+  for (int numbers = 0; numbers < 2; ++numbers) {
+    const std::size_t colon = rest.find(':');
+    if (colon == std::string_view::npos || !is_number(rest.substr(0, colon))) break;
+    rest.remove_prefix(colon + 1);
+  }
+  if (rest.size() < 5 || rest[4] != '/') return false;
+  const auto time = read_time(rest);
+  if (!time) return false;
+  parts_.time = time;
+  rest.remove_prefix(time->length);
+  while (!rest.empty()) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(':'), rest.size()));
+    const std::string_view part = rest.substr(0, rest.find(':'));
+    if (parts_.level == Level::none) parts_.level = level_of(part);
+    else if (parts_.logger.empty()) parts_.logger = part.substr(0, part.find('('));
+    rest.remove_prefix(part.size());
+  }
+  describe("time level place", '[', ']');
+  return true;
 }
 
 bool HeaderReader::level_and_time(std::string_view inside) {

@@ -39,6 +39,7 @@ class HeaderReader {
   void inside_time(std::string_view rest);
 
   // "I 2026-01-02 03:04:05.678 store" in one bracket: Tornado, Jupyter, SiriDB.
+  bool numbers_and_time(std::string_view inside);
   bool level_and_time(std::string_view inside);
 
   // "    12.345678": the kernel's time since boot.

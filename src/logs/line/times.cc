@@ -153,9 +153,10 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   const int second = cursor.short_number(31);
   if (!cursor.ok()) return std::nullopt;
   if (cursor.peek() != mark) {
-    // geth writes '|'; TDengine, and HTCondor before version 8, write "03/11 09:40:00.123456"
+    // geth writes '|'; TDengine, and HTCondor before version 8, write "03/11 09:40:00.123456"; Snort writes
+    // "03/11-09:40:00.123456", and others "03/11-09:40.00.123"
     cursor.need((mark == '-' && (cursor.peek() == ' ' || cursor.peek() == '|')) ||
-                (mark == '/' && cursor.peek() == ' '));
+                (mark == '/' && (cursor.peek() == ' ' || cursor.peek() == '-')));
     moment.kind = TimeKind::no_year;
     const bool month_first = mark == '-' || first <= 12;
     moment.month = static_cast<unsigned>(month_first ? first : second);
@@ -175,9 +176,34 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
     }
     cursor.need(plausible_year(moment.year));
   }
+  const bool dash = mark == '/' && cursor.peek() == '-';
   between(cursor);
+  if (dash && cursor.peek(2) == ':' && cursor.peek(5) == '.') {  // "03/11-09:40.00.123"
+    const int hour = cursor.number(2, 24);
+    cursor.skip(1);
+    const int minute = cursor.number(2, 59);
+    cursor.skip(1);
+    const int seconds = cursor.number(2, 60);
+    moment.in_day = ((hour * 60 + minute) * 60 + seconds) * kSecond + fraction(cursor);
+    return stamp_of(cursor, moment, true);
+  }
   clock_time(cursor, moment);
   return stamp_of(cursor, moment, true);
+}
+
+// Parses "0311/094000.123" and "0311/094000", as Chromium's version of glog writes them.
+std::optional<TimeStamp> month_and_day(TimeCursor cursor) {
+  DateTime moment;
+  moment.kind = TimeKind::no_year;
+  moment.month = static_cast<unsigned>(cursor.number(2, 12));
+  moment.day = static_cast<unsigned>(cursor.number(2, 31));
+  cursor.need('/');
+  cursor.need(cursor.digits() == 6);
+  const int hour = cursor.number(2, 24);
+  const int minute = cursor.number(2, 59);
+  const int second = cursor.number(2, 60);
+  moment.in_day = ((hour * 60 + minute) * 60 + second) * kSecond + fraction(cursor);
+  return stamp_of(cursor, moment, false);
 }
 
 std::optional<TimeStamp> time_only(TimeCursor cursor) {
@@ -341,7 +367,10 @@ std::optional<TimeStamp> read_time(std::string_view text) {
       if (after == ':') return time_only(cursor);
       if (after == ' ' || is_alpha(cursor.peek(digits + 1))) return day_and_month_name(cursor);
       return numbers_only(cursor);
-    case 4: return year_first(cursor);
+    case 4:
+      if (after == '/')
+        if (const auto packed = month_and_day(cursor)) return packed;
+      return year_first(cursor);
     case 6:
     case 8: return packed_date(cursor, digits);
     case 10:
