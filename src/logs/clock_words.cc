@@ -15,6 +15,8 @@ namespace {
 // as a limit, or give its sign, are at most this far before the match or after the amount.
 constexpr std::size_t kWithin = 200, kNearby = 24;
 constexpr double kLeastOff = 100e6;  // ns; smaller differences between clocks are normal
+// ns; the same if the message says that the difference exceeds a limit, as in "clock skew 0.08s > max 0.05s"
+constexpr double kLeastOffBeyondLimit = 10e6;
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;
 constexpr double kMoreThan = 2;  // factor for a message that states only the limit which the difference exceeds
 constexpr std::int64_t kOffUnstated = 30'000'000'000;  // ns; used if the message reports a wrong clock but no amount
@@ -27,6 +29,12 @@ bool contains_any(std::string_view text, std::initializer_list<std::string_view>
 // True for words of a limit: "max clock skew 5s" states the allowed difference and reports no wrong clock.
 bool is_limit(std::string_view before) {
   return contains_any(before, {"max", "allow", "toler", "limit", "thresh", "bound"});
+}
+
+// True if a limit that the amount exceeds follows: "0.08s > max 0.05s", "80ms exceeds the limit of 50ms".
+bool exceeds_limit(std::string_view following) {
+  return following.starts_with(" > ") || following.starts_with(" >= ") ||
+         contains_any(following, {"exceed", "more than", "larger than", "greater than"});
 }
 
 // 1 if the clock is ahead, -1 if it is behind, 0 if unknown. The sign of a difference from another node's clock is
@@ -61,7 +69,9 @@ std::optional<ClockWords> read_clock_words(std::string_view low, std::span<const
       if (!is_digit(low[at])) continue;
       const Span span = read_span(low, at);
       const bool word = !is_alpha(low[at - 1]) && low[at - 1] != '_' && low[at - 1] != '.';
-      if (word && span.ns * times >= kLeastOff && span.ns <= kMostOff) {
+      const double least =
+          exceeds_limit(low.substr(std::min(span.end, low.size()), kNearby)) ? kLeastOffBeyondLimit : kLeastOff;
+      if (word && span.ns * times >= least && span.ns <= kMostOff) {
         const int sign = is_kind(*statement.entry, "back")    ? -1
                          : is_kind(*statement.entry, "forth") ? 1
                                                               : sign_of(low, at, span.end, own);
