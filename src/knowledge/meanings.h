@@ -32,6 +32,8 @@ enum class Says : std::uint8_t {
   slow_disk,  // a disk operation took too long
   stood,      // the writer noticed that it was paused
   hung,       // a watchdog noticed that a process was paused
+  woke,       // the writer's machine or process runs again after it was suspended
+  suspends,   // the writer suspends or resumes the machine or the process of another node
   panic,      // the process ends because of a failure of its own
   gave_up,    // the process says that it ends because something failed
   stopping,   // an orderly stop

@@ -165,7 +165,7 @@ Meaning MessageReader::read() {
   meaning_.of_peer = kernel::resource_error(meaning_.error) && is_answered(error_.at);
   read_lost();
   meaning_.outcast = is_outcast();
-  meaning_.late = has(Says::late) && !has(Says::stood) && !has(Says::hung) && !meaning_.outcast;
+  meaning_.late = has(Says::late) && !has(Says::stood) && !has(Says::hung) && !has(Says::woke) && !meaning_.outcast;
   meaning_.panic = has(Says::panic);
   meaning_.traceback = low().find("traceback (most recent call last)") != std::string_view::npos;
   meaning_.cut_off = has(Says::cut_off);
@@ -180,8 +180,11 @@ Meaning MessageReader::read() {
   meaning_.starting = reports_start();
   meaning_.serving = has(Says::serving) && !in_vain;
   meaning_.own_pause_ns = own_pause();
+  meaning_.other_pause_ns = other_pause();
   meaning_.slow_disk_ns = slow_disk();
   meaning_.clock = read_clock_words(low(), statements_);
+  // "time jumped (probably wake from sleep)": the clock is right, and the jump is how the program noticed the pause.
+  if (has(Says::woke)) meaning_.clock.reset();
   // A clock that was set back is no pause, because a pause cannot set a clock back.
   if (meaning_.clock && meaning_.clock->stepped && !meaning_.clock->either_way && meaning_.clock->off_ns < 0)
     meaning_.own_pause_ns = 0;

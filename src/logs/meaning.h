@@ -70,7 +70,10 @@ struct Meaning {
   bool of_peer = false;  // the error occurred on another node, which sent it to the writer
   bool failed = false;   // an operation on a file failed, and no reason is stated; `error` is 0
   bool late = false;  // an action or a wait took too long: a timeout, a missed heartbeat, a slow disk, a stopped clock
-  std::int64_t own_pause_ns = 0;    // how long the writer was paused, as the message states it; 0: no pause is reported
+  std::int64_t own_pause_ns = 0;  // how long the writer was paused, as the message states it; 0: no pause is reported
+  // own_pause_ns is a default, because the message states no duration: "resumed from suspend"
+  bool pause_unstated = false;
+  std::int64_t other_pause_ns = 0;  // how long the writer, a manager, suspended another node; 0: it suspended none
   std::int64_t slow_disk_ns = 0;    // duration of the disk operation that is reported as slow; 0: none is reported
   std::optional<ClockWords> clock;  // set if a clock is reported as wrong
   std::string_view call;     // the system call of the native method of the JDK that threw the error; "": none is named
@@ -85,8 +88,8 @@ struct Meaning {
 
   [[nodiscard]] bool reports_anything() const {
     return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || outcast || unresolved ||
-           failed || torn || unclean || reunited || out_of_memory || own_pause_ns >= kLeastPause || slow_disk_ns > 0 ||
-           clock;
+           failed || torn || unclean || reunited || out_of_memory || own_pause_ns >= kLeastPause ||
+           other_pause_ns > 0 || slow_disk_ns > 0 || clock;
   }
 };
 

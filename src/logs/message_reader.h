@@ -68,7 +68,10 @@ class MessageReader {
   [[nodiscard]] bool is_answered(std::size_t begin) const;
   void read_stop();
   [[nodiscard]] std::vector<Stated> spans() const;
-  [[nodiscard]] std::int64_t own_pause() const;
+  [[nodiscard]] std::int64_t own_pause();
+  [[nodiscard]] std::int64_t duration_after(std::size_t begin) const;
+  [[nodiscard]] bool is_of_another_node(const knowledge::Statement& statement) const;
+  [[nodiscard]] std::int64_t other_pause() const;
   [[nodiscard]] std::int64_t slow_disk() const;
   [[nodiscard]] int exit_code() const;
 

@@ -26,17 +26,34 @@ bool ends_with_any(std::string_view text, std::initializer_list<std::string_view
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });
 }
 
+// True if the number from `at` to `end` is the size of a heap and not a number of minutes: collectors of garbage write
+// "40M->39M(64M)". `last_size` is the end of the last size.
+bool is_size(std::string_view low, std::size_t at, std::size_t end, std::size_t last_size) {
+  return low.substr(end).starts_with("->") || low.substr(0, at).ends_with("->") ||
+         (last_size != 0 && at == last_size + 1 && low[last_size] == '(');
+}
+
+// True if a duration such as "PT9.1S" (ISO 8601) begins at the end of `before`.
+bool is_iso_duration(std::string_view before) {
+  return before == "pt" || (before.ends_with("pt") && !word_char(before[before.size() - 3]));
+}
+
 }  // namespace
 
 // All durations in the message, in the order of the text.
 std::vector<Stated> MessageReader::spans() const {
   std::vector<Stated> all;
+  std::size_t size_end = 0;
   for (std::size_t at = low().find_first_of("0123456789"); at != std::string_view::npos;) {
     Span span = read_span(low(), at);
     const std::string_view before = low().substr(at - std::min(at, kBeforeNumber), std::min(at, kBeforeNumber));
     if (ends_with_any(before, {" for ", " of ", "took ", "lasted "}))
       if (const Span clock = read_clock_span(low(), at); clock.ns > 0) span = clock;
-    const bool word = at != 0 && (word_char(low()[at - 1]) || low()[at - 1] == '.' || low()[at - 1] == '/');
+    const bool size = is_size(low(), at, span.end, size_end);
+    if (size) size_end = span.end;
+    const bool word = (at != 0 && (word_char(low()[at - 1]) || low()[at - 1] == '.' || low()[at - 1] == '/') &&
+                       !is_iso_duration(before)) ||
+                      size;
     double ns = span.ns;
     // The unit may be in another place: "pause (ms) 5210", "pause of 11832 > 5000 (milliseconds)", "takes_ms=4217".
     if (ns == 0 &&
@@ -62,7 +79,7 @@ std::vector<Stated> MessageReader::spans() const {
 
 // How long the writer was paused, if the message states it: "local pause of 8123456789ns", "We slept 35000ms instead of
 // 3000ms". 0 if it reports no pause.
-std::int64_t MessageReader::own_pause() const {
+std::int64_t MessageReader::own_pause() {
   std::vector<Stated> stated;
   for (const Statement& statement : statements_) {
     if (statement.entry->says != Says::stood) continue;
@@ -82,7 +99,40 @@ std::int64_t MessageReader::own_pause() const {
       if (span.at >= hung->begin) return std::llround(span.ns);
     return kHungUnstated;
   }
+  const Statement* woke = first(Says::woke);
+  if (woke == nullptr || is_of_another_node(*woke) ||
+      mentions(low().substr(woke->begin, woke->end - woke->begin), {" if ", " when ", " would "}))
+    return 0;
+  if (const std::int64_t duration = duration_after(woke->begin); duration > 0) return duration;
+  meaning_.pause_unstated = true;
+  return kHungUnstated;
+}
+
+// The duration of a suspension that the message states after `begin`; 0 if it states none. Other durations in such a
+// message are how long it took to resume, or how long the machine has been up.
+std::int64_t MessageReader::duration_after(std::size_t begin) const {
+  for (const Stated& span : spans())
+    if (span.at >= begin && !span.bound &&
+        ends_with_any(low().substr(0, span.at), {" for ", " for about ", " slept ", " after "}))
+      return std::llround(span.ns);
   return 0;
+}
+
+// True if the subject of the match is another node: "VM n2 was suspended".
+bool MessageReader::is_of_another_node(const Statement& statement) const {
+  return std::ranges::any_of(sentence_.words(), [&](const knowledge::Word& word) {
+    return word.node == knowledge::kOtherNode && word.begin >= statement.begin && word.end <= statement.end;
+  });
+}
+
+// How long the writer suspended another node: "resuming VM n2 again after 5 seconds". 0 if it reports no suspension.
+std::int64_t MessageReader::other_pause() const {
+  const Statement* statement = first(Says::suspends);
+  if (const Statement* woke = first(Says::woke); statement == nullptr && woke != nullptr && is_of_another_node(*woke))
+    statement = woke;
+  if (statement == nullptr) return 0;
+  const std::int64_t stated = duration_after(statement->begin);
+  return stated > 0 ? stated : kHungUnstated;
 }
 
 // The duration of a disk operation that the message reports as slow. 0 if it reports none.

@@ -689,9 +689,10 @@ syscall = "ptrace"
      ""},
     {kNode + "[[meaning]]\nsays = \"eror\"\nwords = \"bent\"\n",
      "5:8: meaning.says: 'eror' is not one of \"error\", \"operation\", \"lost\", \"closed\", \"cut-off\", "
-     "\"outcast\", \"late\", \"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"hung\", \"panic\", \"gave-up\", "
-     "\"stopping\", \"starting\", \"serving\", \"killed\", \"gone\", \"sigkill\", \"helper\", \"no-helper\", "
-     "\"lookup\", \"clock\", \"torn\", \"unclean\", \"reunited\", \"relayed\", \"answered\", \"other\"",
+     "\"outcast\", \"late\", \"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"hung\", \"woke\", "
+     "\"suspends\", \"panic\", \"gave-up\", \"stopping\", \"starting\", \"serving\", \"killed\", \"gone\", "
+     "\"sigkill\", \"helper\", \"no-helper\", \"lookup\", \"clock\", \"torn\", "
+     "\"unclean\", \"reunited\", \"relayed\", \"answered\", \"other\"",
      "did you mean 'error'?"},
     {kNode + "[[meaning]]\nsays = \"error\"\nwords = \"bent\"\n",
      "4:1: meaning: 'error' is missing",

@@ -577,6 +577,22 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"Event loop lag: 5s", 5000},
       {"the loop is not healthy: it was last seen active 3m5.5s ago; threshold is 3m0s", 185'500},  // the kubelet
       {"session of user x, last active 3m5.5s ago", 0},
+      // A number of minutes after the name of a collection would be the size of the heap: "40M->39M(64M)".
+      {"Pause Full (Allocation Failure) 40M->39M(64M) 9214.077ms", 9214},
+      {"last inactive check more than PT1.5S ago (PT7.4S)", 7400},  // Galera
+      {"the watch thread slept for 31.5 s, above the threshold of 5 s", 31'500},
+      {"a gap of 48s between ticks", 48'000},
+      // The duration of a suspension is often not known.
+      {"resumed from suspend, connecting again", 30'000},
+      {"PM: suspend exit", 30'000},
+      {"the machine was probably asleep", 30'000},
+      {"the guest woke after migration, it was paused for 8 s", 8000},
+      {"when the laptop wakes from sleep the timers are reset", 0},
+      {"worker 3 resumes from the checkpoint after sleep of 5s", 0},
+      {"entering standby mode", 0},
+      {"the worker thread slept for 5s before it tried again", 0},
+      {"no activity for 60s, closing the connection", 0},
+      {"the process recovered from snapshot 12", 0},
       // Messages of watchdogs.
       {"kvd.service: Watchdog timeout (limit 3min)!", 180'000},  // systemd
       {"kvd.service: Failed with result 'watchdog'.", 30'000},

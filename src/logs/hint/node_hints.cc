@@ -159,6 +159,7 @@ void NodeReports::add_hints() {
   add_unresolved();
   add_outcast();
   add_standstill();
+  add_suspensions();
   add_processes();
   add_clocks();
   add_slow_disk();
@@ -272,6 +273,17 @@ void NodeReports::add_standstill() {
   if (hint.ts_ns == kNoTime) return;
   hint.until_ns = longest_.first->ts_ns;
   hint.ts_ns = hint.until_ns - longest_.meaning.own_pause_ns;
+}
+
+// A manager reports that it suspends a node, or that it resumes a node after some time. If it states no time, the
+// message is taken for the beginning.
+void NodeReports::add_suspensions() {
+  for (const auto& [other, report] : suspended_) {
+    Hint& hint = found_.add(Hint::Kind::stop, n_, report, kReportsPause * report.weight);
+    hint.node = other;
+    hint.took_ns = report.meaning.other_pause_ns;
+    if (hint.ts_ns != kNoTime) hint.until_ns = hint.ts_ns + hint.took_ns;
+  }
 }
 
 void NodeReports::add_slow_disk() {

@@ -34,6 +34,22 @@ bool take_error_of_next(const Findings& found, const NodeLog& here, const Messag
   return true;
 }
 
+// How long the writer was paused. A message that reports a wake-up usually states no duration. The program could not
+// log while it was suspended, so the silence of its log before the message is the duration. Timers that expired
+// meanwhile may have been reported in the second before the message. A silence that is shorter than a pause may be that
+// of other messages, and one that is longer than any injected pause cannot be replayed; then the default is used.
+std::int64_t pause_reported(const NodeLog& here, const Message& message, const Meaning& meaning) {
+  constexpr std::int64_t kAtWake = kSecond, kLongest = 3600 * kSecond;
+  if (!meaning.pause_unstated || message.ts_ns == kNoTime) return meaning.own_pause_ns;
+  for (const Message* before = &message; before != here.messages.data();) {
+    --before;
+    if (before->ts_ns == kNoTime || before->ts_ns > message.ts_ns - kAtWake) continue;
+    const std::int64_t silence = message.ts_ns - before->ts_ns;
+    return silence < kLongest ? silence : meaning.own_pause_ns;
+  }
+  return meaning.own_pause_ns;
+}
+
 double weight_of(Level level) {
   return level == Level::info || level == Level::debug || level == Level::trace ? kLowLevel : 1;
 }
@@ -103,7 +119,7 @@ bool NodeReports::reports_nothing(const Message& message, const Meaning& meaning
   if (kernel::resource_error(meaning.error) && !meaning.vague)
     return throughout && !found_.everything && found_.occurs_throughout_all(message.kind);
   if (found_.belongs_to_start(n_, message)) return true;
-  if (meaning.clock || meaning.own_pause_ns != 0) return false;
+  if (meaning.clock || meaning.own_pause_ns != 0 || meaning.other_pause_ns != 0) return false;
   return message.level == Level::debug || message.level == Level::trace || throughout;
 }
 
@@ -150,12 +166,15 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
   keep_failure(message, kind, weight * weight_of(message.level), following_call);
   if (meaning.clock) keep_clock(message, kind, weight);
   else if (misses && !for_a_reason) keep_missing(message, kind, weight);
-  if (meaning.own_pause_ns >= kLeastPause) pauses_[message.kind].push_back(meaning.own_pause_ns);
-  if (meaning.own_pause_ns >= kLeastPause &&
-      (longest_.first == nullptr || meaning.own_pause_ns > longest_.meaning.own_pause_ns)) {
-    longest_ = {};
-    put(longest_, message, meaning, weight);
+  if (const std::int64_t pause = pause_reported(here_, message, meaning); pause >= kLeastPause) {
+    pauses_[message.kind].push_back(pause);
+    if (longest_.first == nullptr || pause > longest_.meaning.own_pause_ns) {
+      longest_ = {};
+      put(longest_, message, meaning, weight);
+      longest_.meaning.own_pause_ns = pause;
+    }
   }
+  if (meaning.other_pause_ns > 0) keep_suspension(message, kind, weight);
   if (meaning.slow_disk_ns > 0)
     if (Report& slowest = slowest_[kind.other];
         slowest.first == nullptr || meaning.slow_disk_ns > slowest.meaning.slow_disk_ns) {
@@ -196,6 +215,19 @@ void NodeReports::keep_missing(const Message& message, const Kind& kind, double 
       if (other.node != here_.node)
         put_episode(unnamed_[other.node], message, kind.meaning,
                     weight * (names.size() == 2 ? kUnnamedOfTwo : kUnnamedOfSeveral));
+}
+
+// Keeps the longest suspension of each node. If the message does not name the node, it may be any of the others.
+void NodeReports::keep_suspension(const Message& message, const Kind& kind, double weight) {
+  const auto keep_longest = [&](const std::string& node, double factor) {
+    Report& longest = suspended_[node];
+    if (longest.first != nullptr && longest.meaning.other_pause_ns >= kind.meaning.other_pause_ns) return;
+    longest = {};
+    put(longest, message, kind.meaning, factor * weight);
+  };
+  if (!kind.other.empty()) return keep_longest(kind.other, 1);
+  for (const NodeName& other : found_.names)
+    if (other.node != here_.node) keep_longest(other.node, found_.names.size() == 2 ? 1 : kUnnamedOfSeveral);
 }
 
 void NodeReports::keep_clock(const Message& message, const Kind& kind, double weight) {

@@ -50,6 +50,7 @@ class NodeReports {
   void keep_failure(const Message& message, const Kind& kind, double weight,
                     const std::optional<FailedCall>& following_call);
   void keep_missing(const Message& message, const Kind& kind, double weight);
+  void keep_suspension(const Message& message, const Kind& kind, double weight);
   void keep_clock(const Message& message, const Kind& kind, double weight);
   void add_refusal(const std::string& other, const Report& report, bool unnamed);
   [[nodiscard]] bool follows_an_end(const Report& report) const;
@@ -57,6 +58,7 @@ class NodeReports {
   void add_last_end();
   void add_outcast();
   void add_standstill();
+  void add_suspensions();
   [[nodiscard]] bool is_usual_pause() const;
   [[nodiscard]] bool lives_on_after(const Message& message) const;
   void add_processes();
@@ -74,7 +76,8 @@ class NodeReports {
   std::map<std::pair<std::string, int>, Report> processes_;               // key: node, and signal or 1000 + exit code
   // Key: the node whose clock is wrong, or differs from the writer's; "": unknown.
   std::map<std::string, Report> clocks_;
-  Report longest_;  // the longest pause that the node reports
+  Report longest_;                           // the longest pause that the node reports
+  std::map<std::string, Report> suspended_;  // key: the node that this node, a manager, suspended
   std::unordered_map<TemplateId, std::vector<std::int64_t>> pauses_;
   Report cut_off_;                         // the node's own network interface is down
   Report outcast_;                         // the node was excluded from the cluster
