@@ -109,7 +109,7 @@ void HeaderReader::inside_time(std::string_view rest) {
   }
 }
 
-// "4242:4243:0311/094000.123:ERROR:store.cc(88)": Chromium's logger, with the numbers of the process and of the thread.
+// The numbers before the time are those of the process and of the thread.
 bool HeaderReader::numbers_and_time(std::string_view inside) {
   std::string_view rest = inside;
   for (int numbers = 0; numbers < 2; ++numbers) {

@@ -38,8 +38,9 @@ class HeaderReader {
   // Parses what follows the time in the same bracket: " INFO  module", ": INFO/MainProcess", " #123".
   void inside_time(std::string_view rest);
 
-  // "I 2026-01-02 03:04:05.678 store" in one bracket: Tornado, Jupyter, SiriDB.
+  // "4242:4243:0311/094000.123:ERROR:store.cc(88)" in one bracket: Chromium.
   bool numbers_and_time(std::string_view inside);
+  // "I 2026-01-02 03:04:05.678 store" in one bracket: Tornado, Jupyter, SiriDB.
   bool level_and_time(std::string_view inside);
 
   // "    12.345678": the kernel's time since boot.
