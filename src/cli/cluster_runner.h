@@ -121,9 +121,11 @@ class ClusterRunner final : public diagnose::Runner {
   bool tried_ = false;  // the search has received a run of a schedule with faults that is not a survey
   std::int64_t wait_at_most_ns_ = 0;
   std::optional<replay::ChangedOutside> outside_;  // what the first control run wrote outside its folder
-  std::optional<bool> apart_;                      // what compare_paths() found; nothing: no two runs were compared
-  int waiting_ = 1;                                // number of runs that memory allows while most of them only wait
-  int proven_ = 1;                                 // number of parallel runs that kept the timing of a control run
+  // What compare_paths() found; nothing: no two runs were compared. Also false after a run was too slow beside runs
+  // that should have only waited.
+  std::optional<bool> apart_;
+  int waiting_ = 1;  // number of runs that memory allows while most of them only wait
+  int proven_ = 1;   // number of parallel runs that kept the timing of a control run
   std::string backend_;
   double recorded_seconds_ = 0;
 };
