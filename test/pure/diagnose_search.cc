@@ -50,6 +50,21 @@ Dump calls_dump() {
   return dump;
 }
 
+// A lead whose faults fired, each of which fails the writes of n2 to a file of its own.
+Lead lead_of(const std::vector<std::string>& ids) {
+  Lead lead;
+  for (const std::string& id : ids) {
+    schedule::Fault& fault = lead.schedule.faults.emplace_back();
+    fault.id = id;
+    fault.kind = FaultKind::syscall;
+    fault.node = "n2";
+    fault.call.syscall = "write";
+    fault.call.path = fmt::format("/data/{}", id);
+    lead.fired.insert(id);
+  }
+  return lead;
+}
+
 }  // namespace
 
 TEST_CASE("a partition is found at once and confirmed with as many runs as the test needs") {
@@ -1127,16 +1142,7 @@ TEST_CASE("narrowing down keeps the part that shows this failure, not the one th
     });
     const std::function<void(const Progress&)> silent;
     Lab lab(inputs, cluster, silent, d);
-    Lead lead;
-    for (const char* id : {"a", "b", "c", "d"}) {
-      schedule::Fault& fault = lead.schedule.faults.emplace_back();
-      fault.id = id;
-      fault.kind = FaultKind::syscall;
-      fault.node = "n2";
-      fault.call.syscall = "write";
-      fault.call.path = fmt::format("/data/{}", id);
-      lead.fired.insert(id);
-    }
+    Lead lead = lead_of({"a", "b", "c", "d"});
     lead.tried = lab.enter(lead.schedule, 1, "all four").index;
     REQUIRE(lab.run({lead.tried}, "all four"));
     Confirmation confirmation(inputs, lab, d);
@@ -1159,16 +1165,7 @@ TEST_CASE("runs that narrowed a schedule down without a miss count as runs that 
     Cluster cluster([&](const Schedule& s, int) { return Answer{hit_if(s.find(cause) != nullptr), {}, {}}; });
     const std::function<void(const Progress&)> silent;
     Lab lab(inputs, cluster, silent, d);
-    Lead lead;
-    for (const char* id : {"a", "b", "c", "d", "e", "f", "g", "h"}) {
-      schedule::Fault& fault = lead.schedule.faults.emplace_back();
-      fault.id = id;
-      fault.kind = FaultKind::syscall;
-      fault.node = "n2";
-      fault.call.syscall = "write";
-      fault.call.path = fmt::format("/data/{}", id);
-      lead.fired.insert(id);
-    }
+    Lead lead = lead_of({"a", "b", "c", "d", "e", "f", "g", "h"});
     lead.tried = lab.enter(lead.schedule, 1, "all eight").index;
     Confirmation confirmation(inputs, lab, d);
     REQUIRE(confirmation.narrow(lead, true));

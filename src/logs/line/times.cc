@@ -63,6 +63,16 @@ void between(TimeCursor& cursor) {
   while (cursor.eat(' ')) continue;
 }
 
+// Parses an hour, a minute and a second of two digits each, with `apart` characters between them, then a fraction.
+void time_of_pairs(TimeCursor& cursor, DateTime& moment, std::size_t apart) {
+  const int hour = cursor.number(2, 24);
+  cursor.skip(apart);
+  const int minute = cursor.number(2, 59);
+  cursor.skip(apart);
+  const int second = cursor.number(2, 60);
+  moment.in_day = ((hour * 60 + minute) * 60 + second) * kSecond + fraction(cursor);
+}
+
 bool plausible_year(int year) { return year >= 1990 && year <= 2100; }
 
 // Parses "2024-06-05", "2024/06/05" or "2024.06.05", and the time after it.
@@ -78,12 +88,7 @@ std::optional<TimeStamp> year_first(TimeCursor cursor) {
   cursor.need(plausible_year(moment.year));
   between(cursor);
   if (cursor.ok() && cursor.peek(2) == '.' && cursor.peek(5) == '.') {  // "2005-06-03-15.42.50.363779"
-    const int hour = cursor.number(2, 24);
-    cursor.skip(1);
-    const int minute = cursor.number(2, 59);
-    cursor.skip(1);
-    const int second = cursor.number(2, 60);
-    moment.in_day = ((hour * 60 + minute) * 60 + second) * kSecond + fraction(cursor);
+    time_of_pairs(cursor, moment, 1);
     return stamp_of(cursor, moment, true);
   }
   clock_time(cursor, moment);
@@ -99,14 +104,8 @@ std::optional<TimeStamp> packed_date(TimeCursor cursor, std::size_t digits) {
   cursor.need(plausible_year(moment.year));
   between(cursor);
   if (!cursor.ok()) return std::nullopt;
-  if (cursor.digits() == 6) {
-    const int hour = cursor.number(2, 24);
-    const int minute = cursor.number(2, 59);
-    const int second = cursor.number(2, 60);
-    moment.in_day = ((hour * 60 + minute) * 60 + second) * kSecond + fraction(cursor);
-  } else {
-    clock_time(cursor, moment);
-  }
+  if (cursor.digits() == 6) time_of_pairs(cursor, moment, 0);
+  else clock_time(cursor, moment);
   return stamp_of(cursor, moment, true);
 }
 
@@ -179,12 +178,7 @@ std::optional<TimeStamp> numbers_only(TimeCursor cursor) {
   const bool dash = mark == '/' && cursor.peek() == '-';
   between(cursor);
   if (dash && cursor.peek(2) == ':' && cursor.peek(5) == '.') {  // "03/11-09:40.00.123"
-    const int hour = cursor.number(2, 24);
-    cursor.skip(1);
-    const int minute = cursor.number(2, 59);
-    cursor.skip(1);
-    const int seconds = cursor.number(2, 60);
-    moment.in_day = ((hour * 60 + minute) * 60 + seconds) * kSecond + fraction(cursor);
+    time_of_pairs(cursor, moment, 1);
     return stamp_of(cursor, moment, true);
   }
   clock_time(cursor, moment);
@@ -199,10 +193,7 @@ std::optional<TimeStamp> month_and_day(TimeCursor cursor) {
   moment.day = static_cast<unsigned>(cursor.number(2, 31));
   cursor.need('/');
   cursor.need(cursor.digits() == 6);
-  const int hour = cursor.number(2, 24);
-  const int minute = cursor.number(2, 59);
-  const int second = cursor.number(2, 60);
-  moment.in_day = ((hour * 60 + minute) * 60 + second) * kSecond + fraction(cursor);
+  time_of_pairs(cursor, moment, 0);
   return stamp_of(cursor, moment, false);
 }
 
