@@ -22,13 +22,24 @@ constexpr std::size_t kMostKept = 20;     // informative queries that are repeat
 constexpr std::size_t kRoundBesides = 2;  // runs per round in which the faults come a little earlier or later
 
 // Queries whose values distinguished failing from correct runs in some round, with the score of the last such round.
+// For queries of which more runs must decide this, the score is 0.
 using Informative = std::map<std::string, double>;
 
-// Adds the informative queries of the explanation. Returns the number of new ones.
-std::size_t add_informative(const explain::Explanation& explanation, Informative& informative) {
-  std::size_t fresh = 0;
-  for (const explain::ValueTable& table : explanation.values)
-    if (table.score > 0) fresh += informative.insert_or_assign(table.query, table.score).second ? 1 : 0;
+// New queries of a round.
+struct Fresh {
+  std::size_t differing = 0, undecided = 0;
+};
+
+// Adds the informative and the undecided queries of the explanation.
+Fresh add_informative(const explain::Explanation& explanation, Informative& informative) {
+  Fresh fresh;
+  for (const explain::ValueTable& table : explanation.values) {
+    const auto known = informative.find(table.query);
+    if (table.score > 0 && (known == informative.end() || known->second == 0)) ++fresh.differing;
+    if (table.undecided && known == informative.end()) ++fresh.undecided;
+    if (table.score > 0) informative[table.query] = table.score;
+    else if (table.undecided) informative.emplace(table.query, 0);
+  }
   return fresh;
 }
 
@@ -161,7 +172,8 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
     }
     explain::Input as_it_was = compared.input;  // copied first, because explain() changes its input
     explain::Explanation explanation = explain::explain(compared.input);
-    round.differing = add_informative(explanation, informative);
+    const Fresh fresh = add_informative(explanation, informative);
+    round.differing = fresh.differing;
     rounds.push_back(round);
     // The informative queries are repeated in each round. If fewer of them distinguish the runs than before, this
     // round's runs recorded less (a busy machine), and the result of the earlier round is kept.
@@ -172,9 +184,9 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
       reported = true;
       kept_runs.input = std::move(as_it_was);
     }
-    // Stop when a round finds no further value that distinguishes the two sides. If no round has found one yet,
-    // continue along the path from the fault to the symptom, which is then the only guide.
-    if (round.differing == 0 && !informative.empty()) {
+    // Stop when a round finds no further value that distinguishes the two sides or may do so. If no round has found one
+    // yet, continue along the path from the fault to the symptom, which is then the only guide.
+    if (fresh.differing + fresh.undecided == 0 && !informative.empty()) {
       note("");
       break;
     }

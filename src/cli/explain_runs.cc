@@ -50,6 +50,15 @@ void add_value_limits(const replay::Run& run, const replay::ValueQueries& asked,
                     observe::kMostValues / 2));
 }
 
+// Reports that a run's record has gaps.
+void add_lost_limit(const schedule::RunResult& result, explain::Input& input) {
+  if (result.trace.meta.lost == 0) return;
+  input.limits.push_back(fmt::format(
+      "run {}: {} events were not recorded, because more happened than could be read in time; they count as "
+      "absent",
+      result.number, result.trace.meta.lost));
+}
+
 // Takes the reports of JVMs on the queries: where each value is read and its type, or why it is refused.
 void take_answers(const replay::Run& run, Compared& into) {
   for (const replay::JavaAnswer& answer : run.java) {
@@ -290,6 +299,7 @@ Result<void> ComparedRuns::add(const replay::ValueQueries& asked, const replay::
     for (const observe::SeenValues::Place& place : run.seen.places)
       out.value_seconds += static_cast<double>(place.visits) * kernel::uprobe_seconds();
     add_value_limits(run, asked, out.input);
+    add_lost_limit(run.result, out.input);
     take_answers(run, out);
     take_run(std::move(run), what, *logs_, out, story_taken);
   };

@@ -189,11 +189,14 @@ class Noise {
   std::set<std::vector<bool>> patterns_;
 };
 
-// For each run, whether it contains the key; the failing runs first.
-std::vector<bool> pattern_of(const Groups& groups, Key key) {
+// For each run, whether it contains the key within that time; the failing runs first.
+std::vector<bool> pattern_of(const Groups& groups, Key key, std::int64_t within = kNever) {
   std::vector<bool> out;
   for (const auto* side : {&groups.failing, &groups.sound})
-    for (const Firsts* run : *side) out.push_back(run->contains(key));
+    for (const Firsts* run : *side) {
+      const auto first = run->find(key);
+      out.push_back(first != run->end() && first->second.after_ns <= within);
+    }
   return out;
 }
 
@@ -328,12 +331,11 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     Difference d = measure(groups, key);
     const bool succession = d.next != kNoKind;
     const bool step = !succession && !value && !exchange;
-    if (step || d.noise > 0) {
-      std::vector<bool> has = pattern_of(groups, key);
-      if (step) permuted.add(has);
-      if (d.noise > 0)
-        (succession ? successions : value ? values[kind.question] : exchange ? exchanges : steps).add(std::move(has));
-      if (d.noise > 0 && step) ++out.noisy;
+    if (step) permuted.add(pattern_of(groups, key));
+    if (d.noise > 0) {
+      Noise& noise = succession ? successions : value ? values[kind.question] : exchange ? exchanges : steps;
+      noise.add(pattern_of(groups, key, d.missing ? groups.shortest_failing : kNever));
+      if (step) ++out.noisy;
     }
     if (d.failing == d.sound) continue;
     place(d, groups, key);
@@ -375,16 +377,17 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
       (out.chance <= kMostChance && has_clean(false)) ||
       (but_for_one && steps.chance_but_for_one(all.failing.size(), all.sound.size()) <= kMostChance / 2);
   out.hidden = !believed && but_for_one;
-  const auto believed_value = [&](const Difference& d) {
+  std::set<std::uint32_t> believed_values;  // queries whose differences are not due to chance
+  for (const Difference& d : out.differences) {
+    if (!is_value(d) || d.next != kNoKind) continue;
     const std::uint32_t question = kinds[d.kind].question;
-    return values[question].chance(d.failing_runs, d.sound_runs) <= kMostChance &&
-           std::any_of(out.differences.begin(), out.differences.end(), [&](const Difference& other) {
-             return other.clean && is_value(other) && kinds[other.kind].question == question;
-           });
-  };
-  std::vector<std::uint32_t> unbelieved;  // kinds of values whose differences may be due to chance
-  for (const Difference& d : out.differences)
-    if (is_value(d) && d.next == kNoKind && !believed_value(d)) unbelieved.push_back(d.kind);
+    const Noise& noise = values[question];
+    if ((d.clean && noise.chance(d.failing_runs, d.sound_runs) <= kMostChance) ||
+        (d.odd == 1 && noise.chance_but_for_one(d.failing_runs, d.sound_runs) <= kMostChance / 2))
+      believed_values.insert(question);
+    else if (d.odd <= 1) out.undecided.insert(question);
+  }
+  for (const std::uint32_t question : believed_values) out.undecided.erase(question);
   const bool believed_successions = of_successions <= kMostChance && has_clean(true);
   const bool unbelieved_of_bug =
       !believed_successions && std::any_of(out.differences.begin(), out.differences.end(),
@@ -394,7 +397,7 @@ Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merge
     if (is_exchanged(d))
       return !believed_exchanges ||
              (kinds[d.kind].what == StepKind::taken && sent.contains(sent_key(kinds[d.kind].as_sent, d.missing)));
-    return is_value(d) ? std::find(unbelieved.begin(), unbelieved.end(), d.kind) != unbelieved.end() : !believed;
+    return is_value(d) ? !believed_values.contains(kinds[d.kind].question) : !believed;
   });
   out.unproven = unbelieved_of_bug && !of_bug_alone(out.differences);
   for (Difference& d : out.differences)

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,8 @@ struct Comparison {
   // The only steps that occur with the bug and never without it are successions, and there are too few runs to prove
   // that this is no chance.
   bool unproven = false;
+  // Queries with a value that separates the sides, except for at most one run, and too few runs to trust it.
+  std::set<std::uint32_t> undecided;
   std::size_t noisy = 0;       // kinds of steps in which equal runs differ
   std::size_t unsure = 0;      // functions that were entered too often to be watched
   double exchange_chance = 1;  // like `chance`, for messages between nodes

@@ -141,6 +141,7 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
                            .sound = {},
                            .near = {},
                            .differs = {},
+                           .undecided = comparison.undecided.contains(i),
                            .first = {},
                            .refused = question.refused,
                            .remarks = question.remarks};

@@ -52,6 +52,7 @@ struct ValueTable {
   double score = 0;                              // score of the value that separates the runs best; 0: none does
   std::string differs;                           // the value that differs, in words; "": none does
   bool clean = false, only_bug = false;          // as in Difference
+  bool undecided = false;                        // see Comparison
   struct First {
     std::string node, value;
     std::int32_t tid = 0;

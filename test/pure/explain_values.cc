@@ -128,6 +128,47 @@ TEST_CASE("many values are reported in groups, and values that vary between equa
                     [](const auto& d) { return d.words == "enters give_up"; }));
 }
 
+TEST_CASE("a query is undecided if its values separate the runs, but too few of them to exclude chance", "[explain]") {
+  enum Trouble { noise, exception, unrelated };
+  const auto with = [](int runs, Trouble trouble) {
+    Case one;
+    one.input.questions = {{"store:calls", "store", "", "", {}}};
+    for (int i = 0; i < runs; ++i) {
+      script::Run failing = usual(2 * i + 1).faulted(103), sound = usual(2 * i + 2);
+      if (trouble == noise && i % 2 == 0) failing.has(105, 0, "retry", 3), sound.has(105, 0, "retry", 3);
+      if (trouble == unrelated && i % 2 == 0) failing.has(110, 0, "note", 1);
+      if (trouble == noise || (trouble == exception && i != 1)) failing.has(110, 0, "note", 1);
+      one.add(Group::failing, failing.has(111, 0, "write", 2));
+      one.add(Group::sound, sound.has(111, 0, "write", 2));
+    }
+    return table(one.explain(), "store:calls");
+  };
+  for (const Trouble trouble : {noise, exception}) {
+    const explain::ValueTable few = with(4, trouble), many = with(8, trouble);
+    CHECK(few.undecided);
+    CHECK(few.score == 0);
+    CHECK_FALSE(many.undecided);
+    CHECK(many.score > 0.5);
+  }
+  CHECK_FALSE(with(4, unrelated).undecided);
+  CHECK(with(8, unrelated).score == 0);
+}
+
+TEST_CASE("steps that failing runs may lack only because they end earlier count as noise once", "[explain]") {
+  Case one;
+  one.input.questions = {{"store:calls", "store", "", "", {}}};
+  for (int i = 0; i < 4; ++i) {
+    one.add(Group::failing, usual(2 * i + 1).faulted(103).has(110, 0, "note", 1).ends(200));
+    script::Run sound = usual(2 * i + 2).ends(300);
+    // One of the correct runs is faster than the failing runs, the others are slower.
+    for (int call = 0; call < 6; ++call) sound.has((i == 0 ? 150 : 210) + call, 0, "load " + std::to_string(call), 5);
+    one.add(Group::sound, sound);
+  }
+  const explain::ValueTable calls = table(one.explain(), "store:calls");
+  CHECK(calls.score > 0.5);
+  CHECK(calls.differs.find("note") != std::string::npos);
+}
+
 TEST_CASE("queries are proposed for suspects first, then for functions that only one group calls", "[explain]") {
   Case one;
   one.input.questions = {{"store:calls", "store", "", "", {}}};
