@@ -25,10 +25,10 @@ constexpr std::size_t kFillers = 3;     // the most words between a negation and
 constexpr std::size_t kCondition = 12;  // the most words between "if" and the words that it makes conditional
 
 constexpr std::array kSays = std::to_array<std::string_view>(
-    {"error",    "operation", "lost",    "closed",  "cut-off",  "outcast",  "late",     "in-vain",
-     "on-disk",  "slow-disk", "stood",   "hung",    "woke",     "suspends", "panic",    "gave-up",
-     "stopping", "starting",  "serving", "killed",  "gone",     "sigkill",  "helper",   "no-helper",
-     "lookup",   "clock",     "torn",    "unclean", "reunited", "relayed",  "answered", "other"});
+    {"error",     "operation", "lost",     "closed",  "cut-off",  "outcast",   "late",    "in-vain",  "on-disk",
+     "slow-disk", "stood",     "hung",     "woke",    "suspends", "panic",     "gave-up", "stopping", "starting",
+     "serving",   "killed",    "gone",     "sigkill", "helper",   "no-helper", "lookup",  "clock",    "torn",
+     "unclean",   "divided",   "reunited", "relayed", "answered", "other"});
 
 // The words that one element of a pattern matches. "read*" matches beginnings of words, and "*ms" endings.
 struct WordSet {

@@ -48,6 +48,7 @@ enum class Says : std::uint8_t {
   clock,      // a clock is wrong; Entry::name has the details
   torn,       // data read from a file differ from the data written to it
   unclean,    // the node's previous process did not shut down cleanly
+  divided,    // both sides of a partition run
   reunited,   // partitioned parts of the cluster are connected again
   relayed,    // the words that follow were received from another node
   answered,   // the error or stop that follows in the message is that of the mentioned node

@@ -172,6 +172,7 @@ Meaning MessageReader::read() {
   meaning_.unresolved = has(Says::lookup);
   meaning_.torn = has(Says::torn) && error_.error == 0;
   meaning_.unclean = has(Says::unclean);
+  meaning_.divided = has(Says::divided);
   meaning_.reunited = has(Says::reunited);
   // The other nodes excluded the writer, so the message does not report another node as missing.
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;

@@ -79,6 +79,7 @@ struct Meaning {
   std::string_view call;     // the system call of the native method of the JDK that threw the error; "": none is named
   bool torn = false;         // data that were read from a file differ from those that were written
   bool unclean = false;      // the node's previous process did not shut down cleanly
+  bool divided = false;      // nodes on both sides of a partition run
   bool reunited = false;     // partitioned nodes are connected again
   bool stopping = false;     // an orderly stop begins, or has ended
   std::size_t stop_end = 0;  // the offset after the words that report a stop; 0: no stop is reported
@@ -88,7 +89,7 @@ struct Meaning {
 
   [[nodiscard]] bool reports_anything() const {
     return error != 0 || ended || panic || gave_up || traceback || lost || late || cut_off || outcast || unresolved ||
-           failed || torn || unclean || reunited || out_of_memory || own_pause_ns >= kLeastPause ||
+           failed || torn || unclean || divided || reunited || out_of_memory || own_pause_ns >= kLeastPause ||
            other_pause_ns > 0 || slow_disk_ns > 0 || clock;
   }
 };

@@ -692,7 +692,7 @@ syscall = "ptrace"
      "\"outcast\", \"late\", \"in-vain\", \"on-disk\", \"slow-disk\", \"stood\", \"hung\", \"woke\", "
      "\"suspends\", \"panic\", \"gave-up\", \"stopping\", \"starting\", \"serving\", \"killed\", \"gone\", "
      "\"sigkill\", \"helper\", \"no-helper\", \"lookup\", \"clock\", \"torn\", "
-     "\"unclean\", \"reunited\", \"relayed\", \"answered\", \"other\"",
+     "\"unclean\", \"divided\", \"reunited\", \"relayed\", \"answered\", \"other\"",
      "did you mean 'error'?"},
     {kNode + "[[meaning]]\nsays = \"error\"\nwords = \"bent\"\n",
      "4:1: meaning: 'error' is missing",

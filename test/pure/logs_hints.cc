@@ -645,6 +645,31 @@ TEST_CASE("nodes that joined the cluster again had not ended", "[logs]") {
   CHECK(merged.find(Hint::Kind::silence, "n1") != nullptr);
 }
 
+TEST_CASE("a missed node has not ended if a message says that both sides of the partition run", "[logs]") {
+  const std::string down = "2026-03-01 10:00:05,000 INFO rabbit on node rabbit@n3 down\n",
+                    divided =
+                        "2026-03-01 10:00:05,100 ERROR Partial partition detected: * We saw DOWN from rabbit@n3\n";
+  CHECK(Hinted({down}, {}).find(Hint::Kind::end, "n3") != nullptr);
+  const Hinted both({down + divided}, {});
+  CHECK(both.find(Hint::Kind::end, "n3") == nullptr);
+  REQUIRE(both.find(Hint::Kind::silence, "n1") != nullptr);
+  CHECK(both.find(Hint::Kind::silence, "n1")->peer == "n3");
+}
+
+TEST_CASE("a number means the node whose name ends with it, unless another number means no node", "[logs]") {
+  const std::string leader = "2026-03-01 10:00:01,000 INFO node 1 became leader\n",
+                    lost = "2026-03-01 10:00:05,000 WARN peer 3 is unreachable: connection refused\n",
+                    address =
+                        "2026-03-01 10:00:05,500 INFO server 4.2 listens at host 10.0.0.7, host 9:80, server 7-b\n",
+                    other = "2026-03-01 10:00:06,000 INFO Member: 4 joined\n";
+  for (const std::string& text : {leader + lost, leader + lost + address, leader + lost + other}) {
+    const Hinted one({text}, {});
+    const Hint* silence = one.find(Hint::Kind::silence, "n1");
+    REQUIRE(silence != nullptr);
+    CHECK((silence->peer == "n3" && !silence->unnamed) == !text.ends_with(other));
+  }
+}
+
 TEST_CASE("a node that finds traces of an interrupted life had ended", "[logs]") {
   const Hinted one({"2026-01-02 03:04:45 INFO Unclean shutdown detected\n"}, {});
   REQUIRE(one.find(Hint::Kind::end, "n1") != nullptr);

@@ -116,6 +116,7 @@ struct Findings {
                normal_last_ns = kNoTime;  // the time of the last message of all nodes
   std::vector<Hint> hints;
   std::vector<std::size_t> silences;  // indices of hints whose only evidence is that a log is silent
+  bool divided = false;               // some message reports that nodes on both sides of a partition run
   bool reunited = false;              // some message reports that partitioned nodes are connected again
   bool everything = false;            // messages that occur throughout the logs of all nodes are read, too
   bool debug_only = false;            // only messages with the level "debug" are read; see NodeReports

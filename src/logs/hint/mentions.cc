@@ -19,6 +19,9 @@ constexpr std::size_t kMessagesForIds = 5'000;
 constexpr std::size_t kLeastId = 6;          // characters of an id; shorter ids are ambiguous
 constexpr std::size_t kLeastHexId = 8;       // characters of an id of hexadecimal digits only
 constexpr std::size_t kLongestLastPart = 6;  // characters of the last part of a name; a longer part is a word
+// Words that precede the number of a node.
+constexpr std::array kNumberedNouns =
+    std::to_array<std::string_view>({"node", "host", "server", "broker", "peer", "member", "replica", "voter"});
 // Prepositions after which a node is not the object of the verb.
 constexpr std::array kPrepositions = std::to_array<std::string_view>({" to ", " from ", " by ", " with ", " for "});
 
@@ -190,6 +193,64 @@ void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
     if (nodes.size() == 1 && id != names[*nodes.begin()].node) names[*nodes.begin()].also.push_back(id);
 }
 
+// The number at which the name of a node ends: 24 for "virt24" and "virt-24"; "" if there is none.
+std::string_view last_number(std::string_view name) {
+  const std::size_t letters = name.find_last_not_of("0123456789");
+  return letters == name.npos ? std::string_view() : name.substr(letters + 1);
+}
+
+// A node that a message mentions by its number: "Node 24", "host: 24", "peer #2".
+struct Numbered {
+  std::string_view text, number;
+};
+std::vector<Numbered> numbered_nodes(std::string_view text) {
+  constexpr std::size_t kLongestNumber = 6;
+  std::vector<Numbered> all;
+  for (std::size_t at = text.find_first_of("0123456789"); at != text.npos;) {
+    const std::size_t end = std::min(text.find_first_not_of("0123456789", at), text.size());
+    const std::string_view before = text.substr(0, at), number = text.substr(at, end - at);
+    at = text.find_first_of("0123456789", end);
+    const std::size_t word_end = before.find_last_not_of(" :=#");
+    if (word_end == before.npos || word_end + 1 == before.size() || before.size() - word_end > 3 ||
+        number.size() > kLongestNumber)
+      continue;
+    // "10.0.0.1", "24:7000", "2nd" and "2-a" are no numbers of nodes; "24." and "24:" end a clause.
+    const std::string_view after = text.substr(end);
+    if (!after.empty() && (is_name_char(after[0]) || after[0] == '.' || after[0] == ':' || after[0] == '/') &&
+        (after.size() == 1 ? is_name_char(after[0]) : after[1] != ' '))
+      continue;
+    std::size_t begin = word_end + 1;
+    while (begin > 0 && is_alpha(before[begin - 1])) --begin;
+    const std::string word = lower_case(before.substr(begin, word_end + 1 - begin));
+    if ((begin > 0 && is_name_char(before[begin - 1])) ||
+        std::none_of(kNumberedNouns.begin(), kNumberedNouns.end(), [&](std::string_view noun) { return word == noun; }))
+      continue;
+    all.push_back({text.substr(begin, end - begin), number});
+  }
+  return all;
+}
+
+// Assumption: if the names of nodes end with different numbers, and messages mention nodes only by numbers that are
+// among these, then the numbers mean those nodes. Goal: "Node 24 was shut down" is about virt24. Derivation: where the
+// numbers of a system differ from those in the names (pods are counted from 0, many systems from 1), messages soon
+// mention a number that no name ends with; then no number is used.
+void add_numbers(std::vector<NodeName>& names, const Logs& logs) {
+  std::map<std::string_view, std::size_t> node_of;  // key: a number; value: index into names
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (const std::string_view number = last_number(names[i].node);
+        number.empty() || !node_of.emplace(number, i).second)
+      return;
+  std::set<std::pair<std::size_t, std::string>> found;
+  for (const NodeLog& here : logs.nodes)
+    for (std::size_t i = 0; i < std::min(here.messages.size(), kMessagesForIds); ++i)
+      for (const Numbered& one : numbered_nodes(logs.text(here.messages[i]))) {
+        const auto node = node_of.find(one.number);
+        if (node == node_of.end()) return;
+        found.emplace(node->second, one.text);
+      }
+  for (const auto& [node, text] : found) names[node].also.push_back(text);
+}
+
 // Parses "127.0.0.1:5706" or "[127.0.0.1]:5706" at the beginning of the text; returns "127.0.0.1:5706", or "" if there
 // is none.
 std::string endpoint_at_beginning(std::string_view text) {
@@ -271,6 +332,7 @@ std::optional<Lookup> read_failed_lookup(std::string_view text) {
 std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs& logs) {
   add_ids_of_addresses(names, logs);
   add_own_endpoints(names, logs);
+  add_numbers(names, logs);
   for (const NodeLog& here : logs.nodes) {
     const auto name = std::find_if(names.begin(), names.end(),
                                    [&](const NodeName& node_name) { return node_name.node == here.node; });

@@ -1,4 +1,4 @@
-// Determines which node a message mentions: by name, by address, or by the id that the node uses for itself.
+// Determines which node a message mentions: by name, by address, by number, or by the id that the node uses for itself.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace rose::logs {
 
 // Adds to each node the ids and endpoints that its log states as its own ("local-member-id":"d2e0757e399d7e99"),
-// because other nodes use these in their messages.
+// because other nodes use these in their messages, and the words by which messages mention it by number ("Node 24").
 [[nodiscard]] std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs& logs);
 
 // The node, other than `by`, that the message is about; "" if the message mentions none. `by`: the node that logs

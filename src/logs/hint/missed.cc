@@ -183,7 +183,7 @@ void find_missed_ends(Findings& found) {
       stop.words += fmt::format("; {} may have stood still", name);
       bound_pause(found, name, stop);
     }
-    if (goes_on_without_start(found, name, silence.ts_ns)) continue;
+    if (found.divided || goes_on_without_start(found, name, silence.ts_ns)) continue;
     // A process that ends closes its connections, and a partition does not. If the message names the peer, diagnose
     // lets the end explain the silence; otherwise the weight of the end is too low for that.
     const bool closed_by_unnamed = silence.closed && silence.unnamed;

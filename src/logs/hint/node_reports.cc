@@ -154,6 +154,7 @@ void NodeReports::keep(const Message& message, const Kind& kind, const std::opti
   // here".
   if (meaning.torn && weight_of(message.level) == 1) put(torn_, message, meaning, weight);
   if (meaning.unclean) put(unclean_, message, meaning, weight);
+  found_.divided = found_.divided || meaning.divided;
   found_.reunited = found_.reunited || meaning.reunited;
   const bool misses = !is_of_other(kind) && !meaning.clock && !meaning.cut_off && meaning.slow_disk_ns == 0 &&
                       (meaning.lost || meaning.late);
