@@ -1,5 +1,5 @@
-// The places inside a function at which a fault can be injected. An interface, so that tests can script it; the real
-// implementation reads the nodes' binaries.
+// The places inside a function at which a fault can be injected. CodeMap is an interface, so that tests can supply
+// scripted places; the real implementation reads the nodes' binaries.
 #pragma once
 
 #include <cstdint>

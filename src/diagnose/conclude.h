@@ -13,8 +13,8 @@ namespace rose::diagnose {
 // faults, and after far less time than the incident lasted.
 [[nodiscard]] bool workload_ended_early(const Diagnosis& diagnosis, const Tried& tried);
 
-// False if the evidence suggests that the runs reproduced a failure other than the incident's, which the oracle accepts
-// as well.
+// False if the evidence suggests that the runs of `tried` reproduced a failure other than the incident's. This is
+// possible because an oracle may accept several failures.
 [[nodiscard]] bool resembles_incident(const Inputs& inputs, const Diagnosis& diagnosis, const Tried& tried);
 
 class Conclusion {

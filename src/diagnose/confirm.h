@@ -20,13 +20,15 @@ class Confirmation {
   Confirmation(const Inputs& inputs, Lab& lab, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
-  // Reduces many faults, or many calls, to those that matter, by bisection with one run for each half. If the last runs
-  // reproduced the bug, they count for screen(). `doubts`: a part that may reproduce a failure other than the
-  // incident's (resembles_incident()) is reduced further only if no part reproduces the incident's failure.
+  // Reduces many faults, or many calls, to those that matter, by bisection with one run for each half. The runs that
+  // reproduced the bug since the last miss count for screen(). `doubts`: a part of the schedule that may reproduce a
+  // failure other than the incident's (resembles_incident()) is reduced further only if no part reproduces the
+  // incident's failure.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
   // Decides whether the schedule is worth minimising: makes further runs until RateTest::screening() decides. The run
-  // that found it does not count, because the schedule was selected for its outcome. `may_wait`: a lead that will
-  // hardly reach the target is put aside, and its screening continues when it is selected again.
+  // in which the schedule first reproduced the bug does not count, because the schedule was selected for the outcome of
+  // that run. `may_wait`: a lead that will hardly reach the target is put aside, and its screening continues when it is
+  // selected again.
   [[nodiscard]] Result<void> screen(Lead& lead, bool may_wait);
   // Decides whether the schedule reaches the target: makes at most `most` fresh runs until the sequential test decides.
   // `lead` has no runs yet. `strict`: a schedule that reaches the target rate is already known, so more than

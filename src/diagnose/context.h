@@ -16,9 +16,10 @@
 namespace rose::diagnose {
 
 struct ContextEvent {
-  schedule::Condition condition;  // met by the first occurrence
+  schedule::Condition condition;  // has no count, so the first occurrence meets it
   std::string key;                // events with equal keys are occurrences of one event
-  // its ordinal among the events of its host that meet the condition, counted from the argument `since` of before()
+  // the ordinal of this event among the events of its host that meet the condition, counted from the argument `since`
+  // of before()
   std::uint64_t occurrence = 1;
   std::int64_t ts_ns = 0;
 };

@@ -131,15 +131,16 @@ struct Plan {
   double discarded_share = 0;                      // share of `failures` that was discarded
   std::vector<std::string> notes;                  // hosts that could not be matched, lost events, ...
   std::vector<std::string> warnings;               // problems that will make runs useless, each with a remedy
-  std::vector<std::vector<std::string>> replicas;  // groups of nodes; a production host may be any node of its group
+  std::vector<std::vector<std::string>> replicas;  // groups of nodes; a host may be any node of its group
   std::int64_t begin_ts = 0;                       // the time span of the merged dumps
   std::int64_t end_ts = 0;
   std::int64_t workload_ts =
-      0;  // start of the workload; 0: unknown, so the first fault is tried at several points of it
+      0;  // start of the workload; 0: unknown, so the first fault is tried at several points of the workload
   std::vector<RestartSeen> restarts;
 };
 
-// Applies --without before logs are added: removes the profile and those kinds of events of dumps that --without names.
+// Applies --without before logs are added: removes the evidence that --without names, which is the profile or kinds of
+// events in dumps.
 void leave_out_evidence(Inputs& inputs);
 // Adds what logs report to `inputs`, which may already contain the evidence of dumps. `control`: see
 // evidence::add_logs().
@@ -181,8 +182,8 @@ class Runner {
   [[nodiscard]] virtual int room() const { return 0; }
   // The runs that the search will probably request next, most likely first. Called before run() or run_all().
   virtual void expect(std::vector<schedule::Schedule> next) { static_cast<void>(next); }
-  // Nobody waits longer than this for the workload in the runs that are requested from now on; 0: until it ends. The
-  // runner may end a run that takes longer, as inconclusive.
+  // Applies to the runs that are requested from now on: the runner may end a run as inconclusive if its workload takes
+  // longer than this. 0: it waits until the workload ends.
   virtual void wait_at_most(std::int64_t workload_ns) { static_cast<void>(workload_ns); }
 };
 

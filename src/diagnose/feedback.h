@@ -39,7 +39,7 @@ class Feedback {
 
   // The share of the observables that are in `signs`, weighted by their priorities.
   [[nodiscard]] double share(const std::set<std::string>& signs) const;
-  // Learns that a run of this schedule did not reproduce the bug. `signs`: the observables in it.
+  // Learns that a run of this schedule did not reproduce the bug. `signs`: the observables in the run.
   void missed(const schedule::Schedule& schedule, const std::set<std::string>& signs);
   // The factors by which runs changed the weights of candidates, by fault id; factors of 1 are left out.
   [[nodiscard]] std::map<std::string, double, std::less<>> factors() const;

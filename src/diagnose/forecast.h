@@ -19,7 +19,7 @@ struct Retry {
   double yield = 0;
   int runs = 1;
 };
-// A trial of a move that is running.
+// A running trial, and the move that proposed it.
 struct PendingTrial {
   const Move* move = nullptr;
   const Trial* what = nullptr;
@@ -36,12 +36,12 @@ struct PendingTrial {
 // The next parts that the narrower may request, for both outcomes of each run. The parts that it would request soonest
 // come first.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
-// Appends to `next` the schedules that minimisation may request, those after the likelier outcome of each run first.
-// Assumes that each simpler schedule takes `gate` runs, and the final schedule `confirm` runs.
+// Appends to `next` the schedules that minimisation may request, where the schedules that follow the likelier outcome
+// of each run come first. Assumes that each simpler schedule takes `gate` runs, and the final schedule `confirm` runs.
 void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
                           std::vector<schedule::Schedule>& next);
 
-// The result of a run in which all faults fired and the bug did not occur.
+// The result of a run in which all faults fired (of the alternatives in a group: the first) and the bug did not occur.
 [[nodiscard]] schedule::RunResult plain_miss(const schedule::Schedule& schedule);
 
 }  // namespace rose::diagnose

@@ -270,8 +270,8 @@ std::vector<Rival> rivals_of(const Inputs& inputs, const Diagnosis& diagnosis, c
       continue;
     const Hypothesis hypothesis = hypothesis_of(plan, tried.schedule);
     // A hypothesis that contains the reported one is no rival: its other faults were not needed. A part of the reported
-    // hypothesis is a rival only if it reproduces the bug without the certain faults. (The report contains the certain
-    // faults in any case.)
+    // hypothesis is a rival only if the reported one has certain faults and the part has none: then the bug does not
+    // need the faults that certainly happened.
     if (contains(hypothesis, own) || (!contains(own, hypothesis) && same_causes(tried.schedule, found))) continue;
     if (contains(own, hypothesis) && (own_certain.empty() || !certain_faults(plan, tried.schedule).empty())) continue;
     Other& other = others[hypothesis];

@@ -19,8 +19,8 @@ using Hypothesis = std::set<std::string>;
 [[nodiscard]] const Candidate* candidate_for(const Plan& plan, const Fault& fault);
 
 // True if the kernel recorded the fault and no earlier event explains it: a signal was sent, a call failed in a way
-// that is unusual for this system, packets stayed unanswered. A silence that had not ended when the dump was written is
-// not certain, because an unused connection looks the same.
+// that is unusual for this system, packets stayed unanswered. A connection that was still silent when the dump was
+// written is not certain evidence of a fault, because an unused connection looks the same.
 [[nodiscard]] bool is_certain(const Candidate& candidate);
 // The ids of the schedule's faults that inject certain candidates.
 [[nodiscard]] std::set<std::string> certain_faults(const Plan& plan, const Schedule& schedule);

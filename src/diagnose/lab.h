@@ -80,7 +80,7 @@ class Lab {
   // Further values for progress reports, set by the callers.
   int level = 1;
   double best_rate = 0;
-  double testing_rate = 0;  // rate of the schedule under test so far; 0: none is tested
+  double testing_rate = 0;  // replay rate so far of the schedule that is being tested; 0: none
   int runs_until = 0;       // limit of Diagnosis::runs for the current phase; 0: max_runs
   bool found = false;
 

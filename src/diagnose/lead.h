@@ -39,12 +39,13 @@ struct Lead {
         (reproduced ? absent_in_hits : absent_in_misses).insert(outcome.id);
     }
   }
-  // Makes `runs` those that screened or tested it.
+  // Replaces the recorded runs, which screened or tested the lead, by `runs`.
   void count(schedule::Series runs) {
     series = std::move(runs);
     tally = series.tally();
   }
-  // A lead with another schedule (`index` in Diagnosis::tried) and no runs, from the same first reproduction.
+  // A lead for another schedule, which is at `index` in Diagnosis::tried. It keeps the level and the first reproduction
+  // of this lead, and has no runs yet.
   [[nodiscard]] Lead as(Schedule other, std::size_t index) const {
     Lead lead;
     lead.schedule = std::move(other);
@@ -54,8 +55,8 @@ struct Lead {
     lead.tried = index;
     return lead;
   }
-  // The faults that had no effect in at least one run that reproduced the bug, and had an effect in all runs that did
-  // not reproduce it. The other faults are therefore sufficient.
+  // The faults that had no effect in at least one run that reproduced the bug, so the other faults are sufficient.
+  // Leaves out faults that also had no effect in a run that did not reproduce the bug: their absence may be the reason.
   [[nodiscard]] std::set<std::string> unneeded() const {
     std::set<std::string> all;
     for (const std::string& id : absent_in_hits)

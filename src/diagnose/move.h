@@ -130,9 +130,10 @@ struct Offspring {
 // Level 1: many failed calls in one run, each of them unlikely to be the cause. If the run reproduces the bug,
 // bisection finds the call that matters.
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
-// Level 2: the nth matching call, searched by ranges and by single calls.
+// Level 2: a fault at the nth matching call. Ranges of n and single values of n are tried.
 [[nodiscard]] Moves nth_moves(const World& world);
-// `id`: the fault of `base` whose count is varied. `prior`: the probability that one of its calls is the right one.
+// `id`: the fault of `base` whose count is varied. `prior`: the probability that the bug occurs if one of the matching
+// calls fails.
 [[nodiscard]] std::unique_ptr<Move> nth_move(const World& world, const schedule::Schedule& base, const std::string& id,
                                              double prior, std::string why);
 // Levels 1 and 2: less common forms of a fault, which the evidence only suggests.
@@ -151,8 +152,8 @@ struct Offspring {
 // Level 2: a process or network fault at the event that another node produced right before it. The failure may depend
 // on what another node was doing: a follower's sync, a worker's request. `lead`: as for context_moves().
 [[nodiscard]] std::vector<Trial> elsewhere_trials(const World& world, const schedule::Schedule* lead = nullptr);
-// Level 3: the places that follow a context. `reached`: a schedule whose context was met. `fired`: the id of its fault
-// that fired. nullptr if that fault cannot be moved.
+// Level 3: moves a fault to the places that its node reaches after the fault's context. `reached`: a schedule whose
+// context was met. `fired`: the id of its fault that fired. nullptr if that fault cannot be moved.
 [[nodiscard]] std::unique_ptr<Move> place_move(const World& world, const schedule::Schedule& reached,
                                                const std::string& fired, double prior);
 // The questions whose answers place moves need, so that a survey can ask them. place_questions_ahead(): for the first

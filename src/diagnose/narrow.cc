@@ -108,7 +108,8 @@ void Narrower::learn(bool reproduced, const std::set<std::string>& fired) {
   assumed_.erase(assumed_.begin(), assumed_.begin() + static_cast<std::ptrdiff_t>(proposed_.size()));
 }
 
-// Plans the parts for delta debugging: each piece alone, then all pieces but one. The next call makes smaller pieces.
+// Plans the parts for delta debugging: each piece alone, then for each piece all the others. The next call of this
+// function makes smaller pieces.
 void Narrower::plan_parts() {
   if (pieces_ > proven_.size()) return;
   const std::size_t size = (proven_.size() + pieces_ - 1) / pieces_;

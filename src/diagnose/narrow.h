@@ -54,7 +54,7 @@ class Narrower {
   int proposed_last_ = 0;
 };
 
-// The number of runs that bisection takes if no step fails.
+// The number of runs that bisection takes if in each step one of the halves alone reproduces the bug.
 [[nodiscard]] double narrowing_runs(const schedule::Schedule& schedule);
 
 }  // namespace rose::diagnose

@@ -37,7 +37,7 @@ void Refinement::drop_unneeded(Found& end, const Lead& found) {
 }
 
 Result<void> Refinement::simplify(Found& end, const Lead& found) {
-  // Only remove faults if the schedule sometimes misses: it would take too many runs to show that another
+  // If the schedule sometimes misses, only remove faults: it would take too many runs to show that another
   // simplification does not make it miss more often.
   const bool faults_only = !(found.promising || found.accepted) || found.tally.rate() < kReliableRate;
   Simplifier simplifier(end.lead.schedule, end.lead.fired, faults_only, certain_faults(d_.plan, end.lead.schedule));
@@ -78,13 +78,14 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
 }
 
 // Decides by a sequential probability ratio test whether the simpler schedule reproduces the bug as often as the found
-// one (rate `rate`, estimated from its runs), or only at kWorseShare of that rate (`worse`). The test is short: a worse
-// schedule that passes is refuted by the final test, which makes fresh runs, and the previous form is tested instead.
-// A fault is kept only with stronger evidence (kNeedsFault), because a fault that is unrelated to the failure must not
-// stay.
+// one (rate `rate`, estimated from its runs), or only at kWorseShare of that rate (`worse`). The test may be short: if
+// a worse schedule passes it, the final test, which makes fresh runs, refutes this schedule, and an earlier form is
+// tested instead. A fault is kept only with stronger evidence (kNeedsFault), because a fault that is unrelated to the
+// failure must not stay.
 //
-// A simpler schedule that takes far longer to reproduce the bug is not as good, so nobody waits for it. Often such a
-// run waits for something that the fault prevents, until its workload gives up after a minute.
+// A simpler schedule that takes far longer to reproduce the bug is not as good, so its runs may be ended early
+// (`longest_ns`). Often the workload of such a run waits for something that a fault prevents, and gives up only after a
+// minute.
 Result<bool> Refinement::as_good(Lead& simpler, const Lead& found, const Simplifier::Idea& idea, int until,
                                  const Simplifier& simplifier) {
   const std::int64_t hit_ns = d_.tried[found.tried].longest_hit_ns;
@@ -101,9 +102,9 @@ Result<bool> Refinement::as_good(Lead& simpler, const Lead& found, const Simplif
     // Start no more parallel runs than are needed if none misses, because superfluous runs slow the others down.
     const int needed = static_cast<int>(std::ceil((kAsGood - weight) / hit));
     const int batch = std::min({lab_.jobs(), lab_.left(), needed, until - d_.runs});
-    // Of the two outcomes, the likelier one gets the first half of the room.
+    // The runs that follow the likelier of the two outcomes get the first half of the room.
     const bool likely = weight == 0 ? idea.likely : weight > 0;
-    const int misses = static_cast<int>(std::ceil((refuted - weight) / miss));  // that refute it
+    const int misses = static_cast<int>(std::ceil((refuted - weight) / miss));  // that refute the schedule
     runs_.expect_more(simpler, likely ? needed - batch : misses - batch,
                       [&](std::size_t room, std::vector<Schedule>& next) {
                         for (const bool holds : {likely, !likely}) {
@@ -119,7 +120,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Lead& found, const Simplif
     if (weight >= kAsGood) return true;
     if (weight <= refuted) return false;
   }
-  // The runs did not decide: remove a fault if that looks right so far, but keep everything else.
+  // The runs did not decide. Accept the removal of a fault if the runs so far support it; reject any other change.
   return idea.drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
 }
 
@@ -131,7 +132,8 @@ Result<void> Refinement::try_each(const std::vector<OtherHypothesis>& others, co
     // Stop when misses outnumber reproductions: a rival has to reproduce the bug as reliably as the found schedule.
     while (d_.runs < until && lab_.left() > 0 && tally().runs() < kMostOfRival &&
            tally().reproduced >= tally().not_reproduced + tally().inconclusive) {
-      // Other hypotheses are expected to miss: the next ones follow, then the final test.
+      // The forecast assumes that this hypothesis misses. Then the next hypotheses are run, and after them the final
+      // test.
       const std::size_t room = lab_.room();
       std::vector<Schedule> next;
       for (std::size_t later = i + 1; later < others.size() && next.size() < room; ++later)
@@ -192,9 +194,10 @@ Result<void> Refinement::prefer_certain(Lead& found) {
   return {};
 }
 
-// Makes the final test. Tests the simplest form first; if it is refuted, the form from which only faults were removed,
-// if enough runs are left; then the schedule as it was found. Each form is tested with fresh runs, because it was
-// selected for the outcomes of its earlier runs. Each counts as a separate test, because each test may err.
+// Makes the final test. Tests the simplest form first. If this form is refuted and enough runs are left, tests the form
+// from which only faults were removed. Last, tests the schedule as it was found. Each form is tested with fresh runs,
+// because it was selected for the outcomes of its earlier runs. Each counts as a separate test, because each test may
+// err.
 Result<void> Refinement::decide(Found& end, const Lead& found) {
   std::vector<Found> ways;
   const auto add = [&](Found way) {
@@ -211,8 +214,8 @@ Result<void> Refinement::decide(Found& end, const Lead& found) {
   add({.lead = found});
   const Found* best = nullptr;
   for (Found& way : ways) {
-    // The schedule as it was found has passed its screening. It therefore gets as many runs as the test of a schedule
-    // that never misses takes, even if the refuted forms have used up the limit.
+    // The schedule as it was found has passed its screening. Even if the refuted forms have used up the limit, it
+    // therefore gets as many runs as the test needs to accept a schedule that never misses.
     const bool last = &way == &ways.back();
     const int strictest = RateTest(options_.target_rate, 3).perfect();
     const int left = runs_.left_for(found);

@@ -19,7 +19,7 @@ namespace rose::diagnose {
 // The schedule that is reported.
 struct Found {
   Lead lead;
-  std::optional<Lead> fewest_faults = {};  // the last form that had changed only by the removal of faults
+  std::optional<Lead> fewest_faults = {};  // the last form from which only faults had been removed
   std::size_t dropped = 0;                 // number of faults that simplification removed
   std::vector<std::string> changes = {};   // for people: the other simplifications
   schedule::Tally confirmed = {};          // outcomes of the runs that confirmed the found schedule
@@ -52,7 +52,8 @@ class Refinement {
     int level = 1;
     std::string why;
   };
-  // Makes a few runs of each of them, to see whether it reproduces the bug as reliably as the found schedule `end`.
+  // Makes a few runs of each hypothesis in `others`, to see whether it reproduces the bug as reliably as the found
+  // schedule `end`.
   [[nodiscard]] Result<void> try_each(const std::vector<OtherHypothesis>& others, const Lead& end, int until);
   [[nodiscard]] Result<void> decide(Found& end, const Lead& found);
   [[nodiscard]] Result<void> measure(Found& end, const Lead& found);

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kMostRestartRuns = 3;
 
-// The signal for the planned restart: SIGTERM if the process ended in an orderly way, because it could finish its work;
-// SIGKILL otherwise.
+// The signal for the planned restart: SIGTERM if the process exited, because it could then finish its work; the signal
+// that ended it if that was SIGTERM or SIGINT; SIGKILL otherwise.
 int signal_like(const RestartSeen& seen) {
   if (seen.signal == 0) return SIGTERM;
   return seen.signal == SIGTERM || seen.signal == SIGINT ? seen.signal : SIGKILL;
@@ -28,7 +28,8 @@ std::optional<Schedule> planned_restart(const Inputs& inputs, const Plan& plan, 
   const config::Node* node = inputs.config->find(seen.node);
   if (node == nullptr || !node->restart || node->attach) return std::nullopt;
   Schedule schedule = schedule::planned_restart(inputs.config->name, seen.node, signal_like(seen), workload_ns);
-  // Use the id of the crash candidate: if the restart reproduces the bug, it is that fault at another time.
+  // Use the id of the crash candidate: if the restart reproduces the bug, it is the fault of that candidate at another
+  // time.
   for (const Candidate& c : plan.candidates)
     if (c.kind == FaultKind::crash && c.node == seen.node) {
       schedule.faults[0].id = c.fault.id;

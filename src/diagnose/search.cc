@@ -102,9 +102,9 @@ class Search {
     return finish(best);
   }
 
-  // Completes the search with the schedule that was found last. Replaces it by one with certain faults, by one whose
-  // failure is more similar to production's, and by a more reliable one if there are such schedules, then simplifies
-  // and tests it. Returns false if it does not reach the target; the search then continues.
+  // Completes the search with the schedule that was found last. If there are such schedules, replaces it by one with
+  // certain faults, then by one whose failure is more similar to production's, then by a more reliable one. Simplifies
+  // and tests the result. Returns false if the result does not reach the target; the search then continues.
   Result<bool> settle() {
     Lead best = leads_.back();
     as_found_ = Found{.lead = best};  // the result if the user interrupts the remaining steps
@@ -284,7 +284,8 @@ class Search {
     return {};
   }
 
-  // True if the best trial is one of level 1 with few faults, which need no knowledge about the test deployment.
+  // True if the best trial is one of level 1 with few faults. Such a trial needs no knowledge about the test
+  // deployment.
   bool first_is_simple() {
     Move* best = most_promising({}).first;
     const NextTrial t = best == nullptr ? nullptr : best->peek();
@@ -299,8 +300,8 @@ class Search {
     }
     ROSE_CHECK(make_survey(world_, lab_));
     warn_by_survey();
-    // Make the moves again, now that it is known what the test deployment does. Trials that were run are answered from
-    // the record. Moves that refine a schedule which reproduced the bug stay.
+    // Make the moves again, now that it is known what the test deployment does. The outcomes of trials that have been
+    // run already are taken from the record. Moves that refine a schedule which reproduced the bug stay.
     for (RunningTrial& trial : doubted_)
       if (std::any_of(moves_.begin(), moves_.begin() + first_moves_,
                       [&](const std::unique_ptr<Move>& move) { return move.get() == trial.move; }))
@@ -364,7 +365,7 @@ class Search {
     bool armed = true;
     RunResult result;
     std::vector<Alternative>
-        alternatives;  // trials armed in the same run (window.h); only the first that fires is tried
+        alternatives;  // trials armed in the same run (window.h); only the first that fires counts as tried
   };
 
   [[nodiscard]] int left() const {
@@ -388,7 +389,7 @@ class Search {
         if (tested(std::move(resumed), false)) return true;
         continue;
       }
-      // The tests are used up, so a schedule that reproduces the bug could not be tested.
+      // No further schedule may be tested, so it would be useless to find another one that reproduces the bug.
       if (confirmation_.tests() >= kMostTests) return false;
       std::vector<RunningTrial> batch = pick();
       if (batch.empty() && doubted_.empty()) return false;
@@ -750,7 +751,7 @@ class Search {
     trial.result.trace = std::move(trace);
   }
 
-  // The schedule without the faults that fired without effect, about which a miss proves nothing.
+  // The schedule without the faults that fired without effect, because the miss proves nothing about them.
   static Schedule tested_part(const RunningTrial& trial) {
     Schedule part = trial.what.schedule;
     std::erase_if(part.faults, [&](const Fault& fault) {
@@ -761,13 +762,14 @@ class Search {
   }
 
   void remember_miss(const RunningTrial& trial, double observables) {
-    // An inconclusive run that run_judged() did not repeat, because another one of the batch reproduced the bug.
+    // True for an inconclusive run that run_judged() did not repeat, because another run of the batch reproduced the
+    // bug.
     const bool unclear = trial.armed && !trial.what.many && trial.result.oracle == OracleAnswer::unknown &&
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.exploratory || trial.what.repeat)
       return;
-    // The call that was made to fail causes messages itself, whenever it fails, so these messages do not show that the
-    // moment was right.
+    // Without a dump, the observables are messages. A call that is made to fail causes messages whenever it fails, so
+    // they do not show that it failed at the right moment.
     if (!inputs_.recorded()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))
@@ -779,8 +781,8 @@ class Search {
   // --- a schedule that reproduced the bug
 
   // True if the run may have reproduced another failure (resembles_incident()) and its schedule should be tested later:
-  // for kMostOthers runs after the first such hit, other trials come first. Meanwhile faults that messages report are
-  // preferred to guesses.
+  // for up to kMostOthers runs after the first such hit, other trials come first. From then on, faults that messages
+  // report are preferred to guesses.
   bool doubtful(const RunningTrial& trial) {
     if (!world_.uses("doubt") || purpose_ == Purpose::more_reliable ||
         resembles_incident(inputs_, d_, d_.tried[trial.tried]))
@@ -855,7 +857,7 @@ class Search {
     return false;
   }
 
-  // Screens the lead; in the search for a more reliable schedule, makes its final test at once.
+  // Screens the lead. In the search for a more reliable schedule, makes the final test of the lead at once instead.
   Result<void> confirm(Lead& lead, bool may_wait) {
     if (purpose_ == Purpose::more_reliable) {
       lead.count({});  // the test needs fresh runs
@@ -901,7 +903,8 @@ class Search {
     const bool any_timed = std::any_of(lead.schedule.faults.begin(), lead.schedule.faults.end(), waits_only_for_time);
     for (const Fault& fault : lead.schedule.faults) {
       if (!lead.fired.contains(fault.id)) continue;
-      // Refine a fault at a fixed time only once, because the same kinds of calls follow it at another fixed time.
+      // Refine a fault at a fixed time only once, because the same kinds of calls would follow it at any other fixed
+      // time.
       if (waits_only_for_time(fault) && !refined_at_time_.insert(fault.id).second) continue;
       const double prior = kLead * kSharePlace * (any_timed && !waits_only_for_time(fault) ? kUntimedFault : 1);
       if (std::unique_ptr<Move> move = place_move(world_, lead.schedule, fault.id, prior))
@@ -954,7 +957,7 @@ class Search {
   }
 
   // Continues the search for at most `most` runs. A schedule for which `fits` is true replaces the found one. `then`:
-  // for the note in the record.
+  // the end of the note in the record of the schedule that is replaced.
   Result<void> look_for(Purpose purpose, int most, Lead& found, const std::function<bool(const Lead&)>& fits,
                         std::string_view then) {
     purpose_ = purpose;
@@ -1011,7 +1014,7 @@ class Search {
   Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
-  std::ptrdiff_t first_moves_ = 0;                 // so many of moves_, at its beginning, were made by moves_of()
+  std::ptrdiff_t first_moves_ = 0;                 // moves_of() made the first so many of moves_
   bool survey_due_ = false;                        // the survey is wanted and was not made yet
   std::map<std::size_t, RunResult> last_results_;  // by index into d_.tried: the last result, without its trace
   Misses misses_;

@@ -19,7 +19,8 @@ constexpr std::int64_t kShortest = 2 * kSecond;
 // machine.
 constexpr std::int64_t kMarginNumerator = 4, kMarginDenominator = 3;
 
-// A unit is a fault, or a group of alternatives: one fault on several nodes, whose members are changed together.
+// A unit is a fault, or a group of alternatives (one fault on several nodes). The members of a group are changed
+// together.
 bool same_unit(const Fault& fault, const std::string& unit) {
   return fault.group.empty() ? fault.id == unit : fault.group == unit;
 }
@@ -133,7 +134,7 @@ Simplifier::Simplifier(Schedule schedule, const std::set<std::string>& fired, bo
 }
 
 void Simplifier::plan_drops(const std::set<std::string>& fired) {
-  // Alternatives of a group that never fired, while another one did: their nodes may not matter.
+  // Alternatives that never fired, although another one of their group did: their nodes may not matter.
   std::vector<std::string> idle;
   Batch never;  // removals of faults and groups that never fired, proposed together
   const auto has_certain = [certain = certain_](const Schedule& of, const std::string& unit) {
@@ -233,8 +234,7 @@ void Simplifier::plan_details() {
       // A system usually mishandles the first of several errors; the others follow because it tries again.
       others.push_back({.change = change(unit, once), .likely = true});
     }
-    // Conditions except the last one hardly ever matter: the last one determines the point at which the fault is
-    // injected.
+    // All conditions but the last hardly ever matter: the last one determines the point at which the fault is injected.
     for (std::size_t i = 0; i < first.when.size(); ++i) {
       const Condition gone = first.when[i];
       Step step{change(unit, [gone](Fault& fault) -> std::optional<std::string> {

@@ -30,9 +30,9 @@ class Simplifier {
   Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false,
              std::set<std::string> certain = {});
 
-  // The next simpler form of current(); nothing if there is none left. Margins have then been added to current(): a
-  // duration that was shortened as far as possible is made a third longer again. That takes no run, because longer
-  // durations reproduced the bug before.
+  // The next simpler form of current(); nothing if there is none left. Before it returns nothing, next() adds margins
+  // to current(): it makes each duration that was shortened as far as possible a third longer again. No run checks
+  // this, because longer durations reproduced the bug before.
   [[nodiscard]] std::optional<Idea> next();
   // Learns whether the last proposal reproduces the bug; if so, it becomes current().
   void learn(bool reproduces);

@@ -129,8 +129,8 @@ void Stops::use_counts(const std::vector<Seen>& seen) {
     return std::count_if(known_.begin(), known_.end(),
                          [&](const Stop& stop) { return glob_match(kinds_[i].syscall, stop.call.syscall); }) >= count;
   };
-  // True for the first call after a context that ends with a call. It is tried last, because level 2 has tried that
-  // point.
+  // True for the first call after a context that ends with a call. A stop there is tried last, because it is nearly the
+  // same point as a stop right after the context, which level 2 has tried.
   const auto late = [&](std::size_t i, int count) { return count == 1 && at_call_ && i == order.front(); };
   const auto take_all = [&](int count) {
     for (const std::size_t i : order)

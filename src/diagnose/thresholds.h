@@ -13,8 +13,8 @@ namespace rose::diagnose {
 
 using namespace weights;
 
-// If the time of the first fault is unknown, it is tried at several points of the workload. This is the share of the
-// weight that each point gets.
+// A first fault of unknown time is tried at several points of the workload. Returns the share of the fault's weight
+// that the trial at this point gets.
 inline double point_share(std::size_t point) {
   return point == 0 ? kPointFirst : point == 1 ? kPointSecond : kPointThird;
 }
@@ -55,17 +55,18 @@ inline constexpr int kMostUnarmable = 10;
 // --- schedules that may reproduce another failure than production's
 // Runs of other trials before such a schedule is tested.
 inline constexpr int kMostOthers = 12;
-// Further runs to find a more similar failure, after such a schedule was accepted: kMostOthers again, and the same
-// number to test the schedules that are found.
+// Further runs to find a schedule whose failure is more similar to production's, after such a schedule was accepted:
+// kMostOthers again, and the same number to test the schedules that are found.
 inline constexpr int kMostSimilar = 24;
 
 // --- more reliable schedules than the accepted one
 // Runs to find a more reliable schedule; if they find none, the accepted schedule is good enough.
 inline constexpr int kMostReliability = 24;
-// The final test may be the first to show misses, when minimisation has used up the runs. Then up to this many runs
-// beyond kMostAfterFirst are allowed, because the misses of such a schedule would cost its user more runs later.
+// The final test may be the first to show misses, and by then minimisation may have used up the runs of
+// kMostAfterFirst. The search for a more reliable schedule may make this many runs even then, because the misses of an
+// unreliable schedule would cost its user more runs later.
 inline constexpr int kLeastReliability = 12;
-inline constexpr int kReliableMisses = 1;  // a schedule that misses more often in its test is not more reliable
+inline constexpr int kReliableMisses = 1;  // more misses in its test: a schedule is not reliable enough
 
 // --- from the first reproduction to the result
 // At most this many runs, including the one that reproduced the bug first, unless the found schedule is refuted and the
@@ -76,14 +77,14 @@ inline constexpr int kLeastDeciding = 16;  // runs that are reserved for the fin
 // Runs of one simpler schedule. If they do not decide, the removal of a fault is accepted if one of them reproduced the
 // bug, and any other change is rejected.
 inline constexpr int kMostGate = 5;
-// A run of a simpler schedule takes far longer than those that reproduced the bug, and than runs without faults, if its
-// workload takes more than twice as long plus five seconds. Runs of one schedule differ by less on a machine that is
-// ordinarily busy; the absolute part is for workloads of a second.
+// A run of a simpler schedule takes far longer than the runs that reproduced the bug, and than runs without faults, if
+// its workload takes more than twice as long as theirs, plus five seconds. Runs of one schedule differ by less on a
+// machine that is ordinarily busy; the absolute part is for workloads of a second.
 inline constexpr std::int64_t kFarLonger = 2;
 inline constexpr std::int64_t kFarLongerNs = 5 * kSecond;
 inline constexpr int kMostSimplifying = 10;    // runs of all simpler schedules
 inline constexpr int kMostRivalRuns = 6;       // runs of all other hypotheses
 inline constexpr int kMostOfRival = 3;         // runs of each other hypothesis
-inline constexpr std::size_t kMostRivals = 2;  // hypotheses that no run had tried before
+inline constexpr std::size_t kMostRivals = 2;  // hypotheses to try that no run has tried yet
 
 }  // namespace rose::diagnose

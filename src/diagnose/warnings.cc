@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostLooked = 8;       // at most this many candidates are examined, most likely first
 constexpr std::size_t kMostNamed = 3;        // names listed in one warning
-constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before a fault that are compared
+constexpr std::size_t kMostKindsBefore = 3;  // kinds of events before one fault that are looked for
 
 // "a, b and 3 more"
 std::string some_of(const std::vector<std::string>& names) {

@@ -17,7 +17,7 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kMostTimes = 1000;  // the most calls that one fault makes fail, unless it makes all of them fail
+constexpr std::int64_t kMostTimes = 1000;  // one fault makes at most this many calls fail, or all of them
 
 // True if a schedule can match the call by its path, or by its peer. Imported dumps may also have paths and peers for
 // calls that a schedule cannot match in this way.
@@ -109,8 +109,8 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     if (timed && since < kSecond / 2) return;
     Fault f = fault;
     f.times = in_a_row;
-    // After a short write, the program tried to write the rest of the data and failed. Here the call that writes all of
-    // the data writes as many bytes as the short write did, and then fails.
+    // After a short write, the program tried to write the rest of the data and failed. In this form of the fault, the
+    // call that should write all of the data writes as many bytes as the short write did, and then fails.
     if (torn) {
       f.effect = schedule::Effect::bytes;
       f.effect_bytes = failure.torn;

@@ -43,8 +43,9 @@ std::vector<DumpsOfHost> hosts_of_dumps(const std::vector<Source>& sources) {
   return hosts;
 }
 
-// A clock that was ahead by `off_ns` all the time. `or_all_others`: only two hosts are known, so it is unknown which of
-// their clocks is wrong.
+// The candidate for a clock that was ahead by `off_ns` all the time. `or_all_others`: only two hosts are known, so it
+// is unknown which of their clocks is wrong. The alternatives therefore shift the clocks of the other nodes in the
+// opposite direction.
 Candidate wrong_clock(const Given& given, const Times& times, int node, std::int64_t off_ns, bool or_all_others,
                       Ids& ids) {
   Fault fault;

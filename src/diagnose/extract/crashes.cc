@@ -111,7 +111,7 @@ std::vector<Crash> ended_together(std::span<const ProcessEvent> ends) {
       const ProcessEvent& l = *crash.lead;
       const ProcessEvent& p = ends[n];
       const bool lead_crashed = l.event->state == ProcessState::crashed;
-      // The main process leads, unless it only reacted to the kill of another process.
+      // The main process is the leading process, unless it only reacted to the kill of another process.
       if (p.main && !l.main && (outside(p) || !outside(l))) crash.lead = &p;
       else if (p.main == l.main && outside(p) && !outside(l) && !lead_crashed) crash.lead = &p;
     }
@@ -191,7 +191,7 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
            back,
            fmt::format("the crash of {}{} ({})", partly ? "a process of " : "", name, facts.times.at(ts)),
            partly,
-           // after an orderly exit: the process may have used its disk until it exited
+           // if the process exited: it may have used its disk until then
            p.event->state == ProcessState::exited ? p.event->ts_ns : 0,
            p.event->how().reliability,
            !p.main_known});

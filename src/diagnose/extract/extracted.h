@@ -21,7 +21,8 @@ struct Extracted {
   std::vector<std::string> notes;
 };
 
-// Makes ids of faults that are unique within a stage. Stages use different prefixes.
+// Makes fault ids that are unique within a stage. As the stages use different prefixes, ids of different stages differ,
+// too.
 class Ids {
  public:
   // Returns `base`, shortened to the length that a schedule allows for ids, and with a number if `base` is already

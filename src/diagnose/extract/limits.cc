@@ -10,7 +10,7 @@ namespace rose::diagnose {
 namespace {
 
 // Number of disk requests that a waiting call makes (data, journal, barrier). The observed duration of the call is
-// divided by it, and each request is delayed by the result.
+// divided by this number, and each request is delayed by the result.
 constexpr std::int64_t kRequestsOfCall = 3;
 constexpr std::int64_t kLeastDelay = 10'000'000, kMostDelay = 10 * kSecond;
 // The limit of descriptors. A running process has more descriptors open than this, so it gets no further ones, but can

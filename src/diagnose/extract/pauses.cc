@@ -35,7 +35,8 @@ Pause pause_of(const ProcessEvent& p, const std::multimap<std::int32_t, std::int
   const bool open = ended || (p.event->flags & trace::kOpen) != 0;
   const std::int64_t length = p.event->duration_ms > 0 ? p.event->duration_ms * kMillisecond : given.pause_threshold();
   const bool blocked = (p.event->flags & trace::kBlocked) != 0;
-  // A frozen cgroup has no pid. Like a signal, it comes from outside, even if it affects only a part of the node.
+  // The event of a frozen cgroup has no pid. Like a pause by a signal, such a pause comes from outside, even if it
+  // affects only a part of the node.
   const bool frozen = !blocked && p.event->pid == 0;
   Pause pause{p.event->ts_ns - length,
               p.event->ts_ns,

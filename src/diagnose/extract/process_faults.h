@@ -11,7 +11,7 @@
 
 namespace rose::diagnose {
 
-using ByNode = std::vector<std::vector<ProcessEvent>>;  // by node: its events by time
+using ByNode = std::vector<std::vector<ProcessEvent>>;  // by node: the events of the node, by time
 
 // The faults that follow from the ends, or from the pauses, of one node's processes.
 struct ProcessFaults {

@@ -16,8 +16,8 @@
 namespace rose::diagnose {
 namespace {
 
-// The properties by which the profile distinguishes ends and pauses: node, state, exit status or signal, and whether it
-// is the main process.
+// The properties by which the profile distinguishes ends and pauses: node, state, exit status or signal, and whether
+// the process is the main process.
 using Manner = std::tuple<int, int, int, int>;
 using InDump = std::map<Manner, std::uint64_t>;
 
@@ -67,7 +67,7 @@ std::int64_t all_stopped(const Given& given, const Facts& facts) {
   for (const ProcessEvent& p : facts.processes) {
     if (p.main_known && !p.main) continue;
     if (p.event->state != ProcessState::crashed && p.event->state != ProcessState::exited) continue;
-    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // sorted by time
+    last[static_cast<std::size_t>(p.node)] = orderly(p) ? p.event->ts_ns : -1;  // later events overwrite earlier ones
     signalled = signalled || (orderly(p) && (p.signal != 0 || p.asked));
   }
   std::int64_t first = kNever;

@@ -118,8 +118,8 @@ class BeforeMove final : public Move {
     return fault;
   }
 
-  // Proposes the guesses, those about the node itself first. If only two nodes have a network of their own, a partition
-  // of either has the same effect, so only one is proposed.
+  // Proposes the guesses. A partition of the node of the logged fault comes first. If only two nodes have a network of
+  // their own, a partition of either has the same effect, so only one is proposed.
   void guesses(const std::vector<config::Node>& nodes) {
     std::vector<Fault> partitions, pauses;
     const config::Node* own = world_.config->find(fault_.node);

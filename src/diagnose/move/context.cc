@@ -1,8 +1,8 @@
 // Level 2: faults that wait for their context. This is algorithm 1 of the paper, applied to the node's events before
-// the fault: the fault waits for the last event, then also for the event before it, and so on. If another node has the
-// event in the test deployment, the fault is armed on all nodes, and the first node that meets the context receives it
-// (amplification); partitions are not amplified. Contexts that the survey rules out are not tried: events that no node
-// has, and contexts whose fault would fire at a moment that was tried already.
+// the fault: the fault waits for the last event, then also for the event before it, and so on. If it is another node
+// that produces the event in the test deployment, the fault is armed on all nodes, and the first node that meets the
+// context receives it (amplification); partitions are not amplified. Contexts that the survey rules out are not tried:
+// events that no node produces, and contexts whose fault would fire at a moment that was tried already.
 #include <algorithm>
 #include <deque>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostContext = 10;  // conditions in the context of one fault
 constexpr std::size_t kMostEvents = 64;   // events before one fault that are considered
-constexpr int kMostUnseen = 2;            // the move ends after more events than this that no node had in a run
+constexpr int kMostUnseen = 2;            // the move ends once more events than this occurred on no node
 constexpr std::size_t kMostFaults = 8;    // process and network faults whose contexts are tried
 // Without a survey, an occurrence beyond this is not tried, because it is unknown whether the event happens that often
 // in the test deployment.
@@ -51,7 +51,7 @@ class ContextMove final : public Move {
     Schedule base;
     std::size_t fault = 0;
     std::vector<ContextEvent> events;  // the latest first
-    std::vector<std::string> others;   // other nodes that may have the role in the test deployment
+    std::vector<std::string> others;   // nodes that may have the role of the fault's node here
     double prior = 0;
     std::string why;
     bool open =
@@ -163,14 +163,14 @@ class ContextMove final : public Move {
 
  private:
   // one: adds the next earlier event to the context, on the node itself, in one of its variants. amplify: does this on
-  // every node. spread: tries on every node a context that was met on this node.
+  // every node. spread: waits on every node for a context that was met on this node.
   enum class Step { one, amplify, spread };
 
   bool done() const { return ended_ || at_ >= events_.size() || variants_.empty(); }
 
   // Sets the variants of the event, that is, the occurrences to wait for: the observed one, if this deployment has that
-  // many, and the first one. If the window began late, also the next ones, because the observed count is then a lower
-  // bound.
+  // many, and the first one. If the window began late, also the occurrences right after the observed one, because the
+  // observed count is then a lower bound.
   void begin_event() {
     variants_.clear();
     reached_ = in_order_ = false;
@@ -299,7 +299,7 @@ class ContextMove final : public Move {
   }
 
   // True if the node did not have the last event of the context in this run, although the node had it in earlier runs.
-  // It therefore has the role in some runs only.
+  // So the node has the role in some runs only.
   bool role_elsewhere(const RunResult& result) const {
     if (context_.empty() || result.trace.events.empty()) return false;
     const std::string& home = base_.faults[fault_].node;
@@ -384,8 +384,8 @@ class ContextMove final : public Move {
   static std::string group_of(const std::string& id) { return id + "-anywhere"; }
 
   // Arms the fault on every node, as a group of which only the first one that is reached fires. Faults that wait for
-  // this fault get alternatives that wait for its alternatives, with the two nodes exchanged. Partitions concern the
-  // whole deployment and keep their node.
+  // this fault get alternatives that wait for its alternatives, in which the fault's node and the alternative's node
+  // are exchanged. Partitions concern the whole deployment and keep their node.
   Schedule amplify(Schedule schedule, std::size_t index) const {
     const std::string home = schedule.faults[index].node;
     std::set<std::string> moved{schedule.faults[index].id};

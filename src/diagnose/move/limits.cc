@@ -17,7 +17,7 @@ namespace {
 
 // A running node has more descriptors open, so it gets no further descriptor, but it can still be restarted.
 constexpr std::int64_t kFewDescriptors = 16;
-// For a node with fewer than 16 descriptors open. Programs that the node runs cannot start either.
+// For a node with fewer than 16 descriptors open. With so low a limit, programs that the node starts fail as well.
 constexpr std::int64_t kNoDescriptors = 3;
 constexpr std::int64_t kLittleMemory = 1 << 20;  // bytes; every node uses more, so its next page exceeds the limit
 // Duration of a limit that kills several helpers. A node that replaces its helper does so within a second or so, and a
@@ -71,7 +71,7 @@ class LimitTrials {
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
     }
     for (auto& [resource, calls] : by_resource) {
-      // If some calls are logged, leave the guessed ones out, whose times are unknown.
+      // If some calls are logged, leave the guessed ones out, because their times are unknown.
       if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->assumed; }))
         std::erase_if(calls, [](const Candidate* c) { return c->assumed; });
       failed_calls(resource.second, calls);
@@ -198,7 +198,7 @@ class LimitTrials {
   }
 
   // A memory limit for a process that the OOM killer ended. It reproduces such an end more exactly than a crash fault:
-  // one process ends when it needs a page, not the whole node.
+  // not the whole node ends, but only the process that needs a page.
   void out_of_memory(const Candidate& c) {
     if (!able(FaultKind::memory, c.node)) return;
     const double yield = prior(kShareLimit, c.weight);

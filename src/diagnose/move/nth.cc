@@ -1,6 +1,6 @@
-// Level 2: the nth matching call instead of the first. To find the one call that matters among many, all calls of a
-// range are made to fail in one run; the search halves a range that reproduces the bug. If the failure of several calls
-// hides the bug, single calls are tried.
+// Level 2: faults at the nth matching call instead of the first. To find the one call that matters among many, all
+// calls of a range are made to fail in one run; the search halves a range that reproduces the bug. If the failure of
+// several calls hides the bug, single calls are tried.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -172,7 +172,7 @@ class NthMove final : public Move {
 };
 
 // The number of calls matching the fault that the node makes in a run without faults, up to syscall_attempts. `known`:
-// set to true if it comes from the survey.
+// set to true if this number comes from the survey.
 int most_calls(const World& world, const Fault& fault, bool& known) {
   int most = std::max(1, world.config->diagnose.syscall_attempts);
   known = false;
@@ -250,7 +250,7 @@ Moves nth_moves(const World& world) {
     fault.count = 1;
     fault.times = 1;
     add(base, fault.id, kShareNth * c.weight, c.why);
-    // Also count the calls from about the time at which the call failed.
+    // Also try the nth call after about the time at which the call failed.
     const Fault* timed = !c.fault.when.empty() ? &c.fault : nullptr;
     for (const Fault& shape : c.alternatives)
       if (timed == nullptr && !shape.when.empty() && shape.call == c.fault.call) timed = &shape;

@@ -246,8 +246,8 @@ class Builder {
     if (whole.size() < 2 || !world_.uses("parts")) return;
     for (const Candidate* c : whole) at_points({c}, kShareAlone * c->weight, fmt::format("alone: {}", c->why));
     if (list.size() == 3) parts(list, {{0, 1}, {1, 2}, {0, 2}});
-    // Faults that are not needed may prevent the failure. Trying parts of many faults finds the needed fault in few
-    // runs.
+    // Faults that are not needed may prevent the failure. If there are many faults, trying parts of them finds the
+    // needed fault in few runs.
     for (std::size_t size = list.size() / 2; list.size() > 3 && size >= 2; size /= 2)
       for (std::size_t from = 0; from < list.size(); from += size) {
         const List part(list.begin() + static_cast<std::ptrdiff_t>(from),
@@ -258,8 +258,8 @@ class Builder {
       }
   }
 
-  // For faults that had not ended when the dump was written: they may have ended soon after or have lasted, so the
-  // other duration is tried too.
+  // For faults that had not ended when the dump was written: they may have ended soon afterwards or may have continued,
+  // so the other duration is tried too.
   void other_durations(const List& list) {
     std::vector<Candidate> others;
     others.reserve(list.size());
@@ -284,8 +284,8 @@ class Builder {
     }
   }
 
-  // Faults of earlier incidents are many, and each is unlikely to be the cause. Proposes several in one run, each at
-  // its own time, so that a fault that cannot be injected does not prevent the other faults.
+  // Faults of earlier incidents are many, and each is unlikely to be the cause. Proposes several in one run. Each has a
+  // time of its own and waits for no other fault, so that a fault that cannot be injected does not prevent the others.
   void old_faults_together(const std::vector<List>& incidents) {
     if (!world_.uses("groups") || incidents.size() < 3) return;
     List group;
@@ -313,8 +313,8 @@ class Builder {
     flush();
   }
 
-  // Proposes all faults with one partition that cuts its node off from all others: only pairs that communicate fall
-  // silent, so the partition may have been wider than the dump shows.
+  // Proposes all faults again, but lets one of the partitions cut its node off from all others: only pairs that
+  // communicate fall silent, so this partition may have been wider than the dump shows.
   void wider(const List& timed) {
     if (timed.size() < 2 || !world_.uses("shapes")) return;
     std::size_t tried = 0;
@@ -378,8 +378,8 @@ class Builder {
                 "two failed calls together");
   }
 
-  // The factor of the yield that follows from the survey: kOddsNeverCalled if the deployment makes fewer matching calls
-  // after the fault is armed than the fault counts.
+  // The factor of the yield that follows from the survey: kOddsNeverCalled if, after the fault is armed, the deployment
+  // makes so few matching calls that the fault cannot fire.
   double possible(const Fault& fault) const {
     Question question{fault.node, fault.when, visit_condition(fault)};
     const Answer* answer = world_.survey.find(question);
@@ -414,8 +414,8 @@ class Builder {
     }
   }
 
-  // Proposes different calls together that begin to fail on one node with one resource error at one time, because they
-  // probably have one cause. A full disk, for example, makes opens, writes and syncs fail.
+  // Proposes to make several calls of one node fail together if they began to fail at the same time with the same
+  // resource error, because they probably have one cause. A full disk, for example, makes opens, writes and syncs fail.
   void root_causes(const List& calls) {
     List left;
     for (const Candidate* c : calls)
@@ -436,7 +436,8 @@ class Builder {
       if (set.size() > kMostTogether) set.resize(kMostTogether);
       std::stable_sort(set.begin(), set.end(),
                        [](const Candidate* a, const Candidate* b) { return a->first_ts < b->first_ts; });
-      // Arm all calls at the time of the first failure; if that is unknown, shortly after the start of the workload.
+      // Arm the faults of all calls at the time of the first failure; if that is unknown, shortly after the start of
+      // the workload.
       const std::int64_t since = plan_.workload_ts != 0 ? observed(*set.front()) : kSecond / 2;
       std::vector<Fault> faults;
       for (const Candidate* c : set) {
@@ -513,8 +514,8 @@ class Builder {
                   fmt::format("the clock of {} nodes is set: {}", list.size(), list.front()->why));
   }
 
-  // The process or network fault that is closest in time to the call, which failed at `at`, if it concerns the call's
-  // node and all other faults are far away; otherwise nullptr.
+  // Of the process and network faults that concern the call's node, the one closest to `at`, a time at which the call
+  // failed. nullptr if it is more than kOneRootCause away, or if another fault is not kFarApart times as far away.
   static const Candidate* neighbour_of(const Candidate& c, std::int64_t at, const List& timed) {
     const auto apart = [&](const Candidate* t) { return std::abs(t->first_ts - at); };
     const auto concerns = [&](const Candidate& t) {
@@ -533,7 +534,7 @@ class Builder {
   }
 
   // Proposes the call together with its neighbour. If the call also failed at other times, it may have failed only once
-  // at this time.
+  // at this time, so a single failure is proposed, too.
   void with_neighbour(const Candidate& c, std::int64_t at, const Candidate& neighbour) {
     const double yield = kShareNeighbours * std::min(c.weight, kMuchLessLikely * neighbour.weight);
     mixed(c, c.fault, at, {&neighbour}, yield);

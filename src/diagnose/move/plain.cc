@@ -140,8 +140,8 @@ class PlainMove final : public Move {
     }
   }
 
-  // Some of many faults did not fire, and faults that wait for these could not fire either: proposes the schedule
-  // without the faults that did not fire themselves.
+  // If some of many faults did not fire, the faults that wait for them could not fire either. Proposes the schedule
+  // without the former, so that the latter may fire.
   void without_uninjected(const Trial& tried, const schedule::RunResult& result) {
     Schedule rest = tried.schedule;
     for (const Fault& fault : tried.schedule.faults)
@@ -199,7 +199,7 @@ class PlainMove final : public Move {
   std::set<std::string> unreached_;
   std::set<std::string> never_called_;
   bool unreached_changed_ = false;
-  std::map<std::string, int> earlier_;  // fault id -> how often it was armed earlier
+  std::map<std::string, int> earlier_;  // by fault id: how often an earlier time was proposed
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // Levels 1 and 2: forms of a fault that the evidence only suggests: a slow disk, a call that was executed in part, a
-// crash with power loss, a link that lost or delayed packets, a partition that ended at an event, a node with a role.
+// crash with power loss, a link that lost or delayed packets, a partition that ended at an event, a fault of whichever
+// node has a role.
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -102,7 +103,7 @@ class RareTrials {
           c.error == "EIO" ? kShareRare : kShareRare / 4);
     if (sends || names)
       shape("the call was done but reported as failed", [](Fault& f) { f.effect = schedule::Effect::full; });
-    if (syncs)  // a disk that fails one sync and then reports success
+    if (syncs)  // after a sync that failed, later ones may succeed without writing
       shape("the call was reported as done but was not done", [](Fault& f) {
         f.error = 0;
         f.result = 0;
@@ -305,8 +306,8 @@ std::vector<Trial> call_context_trials(const World& world) {
       }
       return times < occurrence;
     };
-    // The factor for an occurrence that a run does not have: a dump of days, or of several hosts, contains more
-    // occurrences than a run.
+    // The factor is below 1 for an occurrence that the survey's run does not have: a dump of days, or of several hosts,
+    // contains more occurrences than a run.
     const auto possible = [&](const ContextEvent& event, std::uint64_t occurrence) {
       if (!world.survey.made || usual.meta.workload_ts == 0) return 1.0;
       std::uint64_t times = 0;
