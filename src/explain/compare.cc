@@ -28,8 +28,8 @@ constexpr double kSame = 0.25;     // smaller differences between shares of runs
 // crash), and for steps that also occur in runs without harm.
 constexpr double kNothingNew = 0.6, kHarmless = 0.35;
 
-// Half a source of noise, added to the number of sources that the runs show. There may be further sources that no run
-// shows, so a comparison of few runs is never taken for proof.
+// Half a source of noise (a property that varies among equal runs) is added to the number of sources that the runs
+// show. There may be further sources that no run shows, so a comparison of few runs is never taken for proof.
 constexpr double kUnseenSource = 0.5;
 
 using Key = std::uint64_t;  // one kind of step, or two kinds in succession
@@ -63,7 +63,8 @@ void note(Firsts& firsts, Key key, std::uint32_t in, std::int64_t after, Nearnes
   if (after < first.after_ns) first = {after, nearness, in};
 }
 
-// The steps of a run after its cut, each kind only once, so that the number of repetitions does not matter.
+// The first step of each kind, and the first succession of each two kinds, in (from_ns, to_ns] of a run. Only the first
+// one counts, so that the number of repetitions does not matter.
 Firsts firsts_of(const Run& run, const Kinds& kinds, const Merged& merged, std::int64_t from_ns, std::int64_t to_ns) {
   const Threads threads = faulted(run);
   Firsts firsts;
@@ -176,8 +177,7 @@ class Noise {
 
  private:
   [[nodiscard]] double sources(std::size_t failing, std::size_t sound) const {
-    std::size_t balanced =
-        0;  // properties that as many runs have as there are failing or correct runs, give or take one
+    std::size_t balanced = 0;  // properties that occur in as many runs as failed, or as were correct, give or take one
     for (const std::vector<bool>& pattern : patterns_) {
       const auto have = static_cast<std::size_t>(std::count(pattern.begin(), pattern.end(), true));
       const auto beside = [&](std::size_t k) { return have + 1 >= k && have <= k + 1; };
@@ -282,7 +282,7 @@ bool of_bug_alone(const std::vector<Difference>& differences) {
 Comparison compare(const std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
   Comparison out;
   std::vector<Condensed> condensed;
-  std::unordered_set<std::uint32_t> unknown;  // kinds of function entries that a run may have made without a record
+  std::unordered_set<std::uint32_t> unknown;  // kinds of functions that a run may have entered without a record
   // upper bound of the time by which the cut of failing runs may be later than that of correct runs
   std::int64_t known_before = 0;
   for (const Run& run : runs)

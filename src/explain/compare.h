@@ -28,7 +28,7 @@ struct Difference {
   std::uint32_t kind = 0;
   std::uint32_t next = kNoKind;  // if set, the difference is a succession: `kind`, then `next` on the same thread
   bool missing = false;          // failing runs lack the step
-  // the step is missing although failing runs made it shortly before the fault, because correct runs repeat it later
+  // the step is missing after the fault, where correct runs repeat it, although failing runs made it shortly before
   bool again = false;
   double failing = 0, sound = 0, near = 0;  // shares of the runs that have the step
   std::size_t failing_runs = 0, sound_runs = 0,

@@ -1,4 +1,4 @@
-// Features of what differs between failing and correct runs.
+// Adds the features of functions that follow from differences between failing and correct runs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 namespace rose::explain {
 namespace {
 
-// Factors for reasons: a difference in what happens in a function, or right after it, counts less than one in the
-// function's own entry, exception or values.
+// Factors for reasons: a difference in what happens in a function, or right after it, counts less than a difference in
+// the function's own entry, exception or values.
 constexpr double kInside = 0.6, kSuccession = 0.5;
 constexpr double kUnknown = 0.5;  // value of `bug-alone` if no run shows what the fault does without the bug
 // at most this many ns pass between two methods that the same exception leaves
@@ -126,9 +126,9 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     if (kind.what == StepKind::message && !d.missing) from_trace(input, d, d.weight, runs, out);
     switch (kind.what) {
       case StepKind::function:
-        // If correct runs also enter the function, only earlier, this normally lowers its score. It does not if the
-        // function made a call that an earlier fault made fail, because a later fault then made the function start
-        // again.
+        // If correct runs also enter the function, only earlier, this normally lowers its score. Ignore this difference
+        // if the function made a call that an earlier fault made fail, because a later fault then made the function
+        // start again.
         if (out[kind.function].at_failed_call && d.earlier > kUnknown && !d.missing) break;
         if (d.clean && !d.missing &&
             (d.only_bug || d.near_runs == 0 || (!bug_alone && !(known_broken_off && d.harmless))))

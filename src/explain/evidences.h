@@ -75,10 +75,10 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
 // fault ended a process, those that this process had entered last. The thread may have returned from them.
 void from_entries(const Input& input, std::size_t failing, Evidences& out);
 
-// If a process catches the request to end, the fault takes effect in the functions with which the process reacts, that
-// is, those that it enters between the signal and its end, and that no correct run enters. The function that a thread
-// was executing when the signal came does not matter. The first of the reacting functions decides how the process ends,
-// and calls the later ones.
+// If a process catches the signal that asks it to end, the fault takes effect in the functions with which the process
+// reacts, that is, those that it enters between the signal and its end, and that no correct run enters. The function
+// that a thread was executing when the signal came does not matter. The first of the reacting functions decides how the
+// process ends, and calls the later ones.
 void from_requests(const Input& input, std::size_t failing, Evidences& out);
 
 // The functions that handle the messages that a fault withholds from the program. The code that should notice that

@@ -141,7 +141,8 @@ void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation:
 }
 
 // Chance may decide which node takes over. Therefore nodes that may replace each other are compared as one node if no
-// single node differs, or if nodes differ only in what the fault also causes without the bug.
+// single node behaves differently in failing and in correct runs, or if all such differences also occur in runs with
+// the fault but without the bug.
 Comparison compare_all(Input& input, Merged& merged) {
   std::vector<Run>& runs = input.runs;
   doubt_exchanges(runs, input.kinds);
@@ -260,7 +261,8 @@ Explanation explain(Input& input) {
       fmt::format("{} failing and {} correct runs{}", out.failing, out.sound,
                   out.near > 0 ? fmt::format(", {} with the fault but without the bug", out.near) : "");
   if (comparison.none()) {
-    // Without a difference, it is no evidence that a function was entered, or was executing when the fault hit.
+    // Without a difference, a function is not suspect for having been entered, or for having been executing when the
+    // fault hit.
     out.suspects.clear();
     for (ExchangeTable& table : out.exchanges) table.differs.clear();
     out.verdict = Verdict::nothing_found;

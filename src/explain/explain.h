@@ -175,8 +175,8 @@ inline constexpr std::size_t kMostStoryLines = 16;
 
 [[nodiscard]] std::vector<std::string> path_of(const Input& input);
 
-// Compares the same period after the cut in all runs. Call after align(). There is no table for nodes whose messages
-// are incomplete.
+// Compares the same period after the cut (Run::cut_ns) in all runs. Call after align(). There is no table for nodes
+// whose messages are incomplete.
 [[nodiscard]] std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs);
 // "12 to 14 messages, 300 to 340 bytes, up to 2 never received"
 [[nodiscard]] std::string amount_words(const ExchangeCount& count);
@@ -210,9 +210,9 @@ void add_handlers(Explanation& explanation, const std::vector<Call>& calls);
 std::vector<Call> add_callers(Explanation& explanation, std::vector<Call> calls);
 // Like add_callers(), for functions that failing runs lack. `calls` are the calls of a correct run.
 void add_lost_callers(Explanation& explanation, std::vector<Call> calls);
-// It is unknown where a clock fault took effect, because the clock may be read in a function further out than the one
-// that decides. Therefore the callers of the deciding functions are queried. Returns the deciding functions among
-// `decided` on nodes whose clock the schedule sets.
+// It is unknown where a clock fault took effect, because the clock may be read in a function further out on the stack
+// than the one that decides by it. Therefore the callers of the deciding functions are queried. Returns the deciding
+// functions among `decided` on nodes whose clock the schedule sets.
 [[nodiscard]] std::vector<std::string> decided_by_clock(const schedule::Schedule& schedule,
                                                         const std::vector<Call>& decided);
 // Makes suspects of the callers of `functions`. If no caller of a function is known, the function itself becomes a

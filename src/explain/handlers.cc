@@ -1,4 +1,4 @@
-// Finds the function on the stack of a failed call that handled the error: the function that made the thread's next
+// Finds, on the stack of a failed call, the function that handled the error: the function that made the thread's next
 // call, because the functions further in had returned by then. It corresponds, in languages without exceptions, to the
 // handler that catches an exception.
 #include <algorithm>
@@ -18,7 +18,8 @@ std::vector<std::string> functions_of(const schedule::Stack& stack) {
     if (!is_applications(frame)) continue;
     std::string key = key_of(frame.function);
     if (std::find(out.begin(), out.end(), key) != out.end()) continue;
-    // The function passed the closure to a library, which may call it several times, so the function counts instead.
+    // The function passed the closure to a library, which may call it several times, so the function counts instead of
+    // the closure.
     if (!out.empty() && is_closure_in(out.back(), key)) out.back() = std::move(key);
     else out.push_back(std::move(key));
   }
@@ -104,7 +105,8 @@ std::vector<std::string> caller_queries(const Explanation& explanation, std::siz
 void add_handlers(Explanation& explanation, const std::vector<Call>& calls) {
   std::vector<Suspect>& suspects = explanation.suspects;
   for (const Aftermath& one : explanation.aftermaths) {
-    // Find the thread's first such call after the fault, because calls of other threads may come before it.
+    // Find the first call of this function that was made by a function on the stack. Other threads may have called it
+    // before.
     const auto on_stack = [&](const Call& candidate) {
       return std::find_if(one.stack.begin(), one.stack.end(),
                           [caller = key_of(candidate.caller)](const auto& function) {

@@ -100,7 +100,7 @@ std::int64_t unzigzag(std::uint64_t value) {
   return static_cast<std::int64_t>(value >> 1) ^ -static_cast<std::int64_t>(value & 1);
 }
 
-// One list of fields serves both reading and writing.
+// One list of fields serves both reading and writing: A is Reader or Writer.
 template <class A, std::integral T>
 void value(A& a, T& v) {
   if constexpr (!A::kReads) {
@@ -279,7 +279,7 @@ void fields(A& a, Kind& v) {
   choice(a, v.what, StepKind::taken);
   value(a, v.node);
   a.code(v.function);
-  // Names of functions and descriptions of values are part of the text of some kinds.
+  // The words of these two kinds consist of names in the code, which are not redacted.
   if (v.what == StepKind::function || v.what == StepKind::thrown) a.code(v.words);
   else a.text(v.words);
   value(a, v.message);

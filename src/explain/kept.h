@@ -54,7 +54,7 @@ struct Kept {
   std::shared_ptr<Texts> texts = std::make_shared<Texts>();
 };
 
-// Selects the texts that are replaced.
+// The texts that pack() replaces.
 struct Scrub {
   std::vector<std::pair<std::string, std::string>> prefixes;  // folders of this machine, and their replacements
   Redactor* redact = nullptr;

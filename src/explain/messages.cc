@@ -70,7 +70,7 @@ std::string spoken_words(std::string_view data, std::uint32_t bytes) {
   std::uint32_t size = 8;
   while (size < bytes && size < (1U << 31)) size *= 2;
   if (bytes <= 8) return fmt::format("{} bytes", bytes);
-  // Many protocols begin with the length of the message.
+  // In many protocols, a message begins with its length.
   const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(data[i])); };
   if (data.size() > 4) {
     const std::uint32_t big = at(0) << 24 | at(1) << 16 | at(2) << 8 | at(3),

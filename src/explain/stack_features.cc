@@ -1,4 +1,5 @@
-// Features of the stacks that faults hit, and of the results that functions on them return.
+// Adds the features that follow from the stacks that faults hit, and from the results that functions on these stacks
+// return.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,14 +22,14 @@ constexpr std::size_t kMany = 4;
 // process only waited.
 constexpr std::size_t kFewestBrokenOff = 2;
 // A function that gets an error, and then makes calls that it makes in no correct run, has noticed the error: it logs
-// it, or gives an answer of another form. Such a function counts less than one that does nothing with the error.
+// the error, or gives an answer of another form. Such a function counts less than one that does nothing with the error.
 constexpr double kActs = 0.25;
 constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass until a handler throws the next exception
 
 // The weight of each of the stack's `frames`. The innermost function received the fault. A crash at a given time,
-// however, interrupted all of them: the work of an outer function may be half done, and which function is innermost is
-// decided by chance. Outer functions therefore count as well, except the outermost one, in which the thread is from its
-// start to its end.
+// however, interrupted all functions on the stack: the work of an outer function may be half done, and which function
+// is innermost is decided by chance. Outer functions therefore count as well, except the outermost one, in which the
+// thread is from its start to its end.
 std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   std::vector<double> out(frames);
   for (std::size_t i = 0; i < frames; ++i) {
@@ -330,7 +331,7 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
     std::string node, by;
   };
   std::map<std::string, Got> got;       // the functions that an error on a stack reached last
-  std::set<std::string> passed, outer;  // functions on stacks that passed an error on; outer: not the innermost ones
+  std::set<std::string> passed, outer;  // functions that passed an error on; outer: not the innermost of a stack
   for (const Run& run : input.runs) {
     if (run.group != Group::failing) continue;
     std::set<std::string> here;

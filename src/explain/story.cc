@@ -1,5 +1,6 @@
 // Tells what happened in one failing run, from the first fault to the symptom: what the faulted threads did next, what
-// only failing runs do, what was logged, and how the run ended. It contains only what the trace and the logs show.
+// only failing runs do, what was logged, and how the run ended. The story contains only what the trace and the logs
+// show.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,8 +27,8 @@ constexpr std::size_t kMostFrames = 3;
 // at most this many missing steps of one node are reported; fewer if its process ended, because a process that has
 // ended makes no steps anyway
 constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;
-// at most this many steps of one node are reported that correct runs make earlier and that the fault causes even in
-// runs without the bug
+// of the steps of one node that correct runs make earlier, and that do not occur only with the bug, at most this many
+// are reported
 constexpr std::size_t kMostUsual = 2;
 constexpr double kUsual = 0.5;
 constexpr std::string_view kOnlyBug = ": only with the bug", kOnlyFault = ": only with the fault";
@@ -93,7 +94,7 @@ class Teller {
     return fmt::format("event {}", step.source + 1);
   }
 
-  // Words for this step. The words of its kind contain placeholders.
+  // Describes this step. Unlike the words of its kind, the description contains no placeholders.
   [[nodiscard]] std::string words_of(const Step& step) const {
     const Kind& kind = input_.kinds[step.kind];
     if (kind.what == StepKind::message) return fmt::format("logs '{}'", one_line(input_.lines[step.source].text));

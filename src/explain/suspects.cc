@@ -34,7 +34,7 @@ bool is_library(const schedule::Frame& frame) {
   };
   if (frame.module == "[vdso]" || frame.module == "[vsyscall]" || schedule::of_jdk(frame)) return true;
   const std::string& file = frame.file;
-  // The agent in the interpreter names functions with their module. It knows which installed packages are the
+  // The agent in the interpreter names functions with their module. It knows which installed packages belong to the
   // application, and has left out the others. A traceback in a log has no modules and contains all functions.
   if (file.ends_with(".py")) {
     const bool of_agent = frame.function.find('.') != std::string::npos;
