@@ -1,8 +1,8 @@
 // The numbers that decisions are based on: the weights of the candidates' features (features.def, fitted.def), and
 // odds, shares, chances and durations, in one table (weights.def) with the reason of each. `--weights FILE` changes
-// some of them without a build. Pure functions read them at two hundred places, so a process has one set of values,
-// which is chosen before the first search and does not change during a search. Constants that limit the effort of the
-// search (numbers of runs, sizes of groups) are in diagnose/thresholds.h.
+// some of them without a build. They are read at two hundred places and not passed as arguments, so a process has one
+// set of values, which is chosen before the first search and does not change during a search. Constants that limit the
+// effort of the search (numbers of runs, sizes of groups) are in diagnose/thresholds.h.
 #pragma once
 
 #include <cstddef>
