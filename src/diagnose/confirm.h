@@ -20,10 +20,10 @@ class Confirmation {
   Confirmation(const Inputs& inputs, Lab& lab, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
-  // Reduces many faults, or many calls, to those that matter, by bisection with one run for each half. The runs that
-  // reproduced the bug since the last miss count for screen(). `doubts`: a part of the schedule that may reproduce a
-  // failure other than the incident's (resembles_incident()) is reduced further only if no part reproduces the
-  // incident's failure.
+  // Reduces many faults, or many calls, to those that matter, by bisection. Each part that is tried gets one run. The
+  // runs that reproduced the bug since the last miss count for screen(). `doubts`: a part of the schedule that may
+  // reproduce a failure other than the incident's (resembles_incident()) is reduced further only if no part reproduces
+  // the incident's failure.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
   // Decides whether the schedule is worth minimising: makes further runs until RateTest::screening() decides. The run
   // in which the schedule first reproduced the bug does not count, because the schedule was selected for the outcome of
@@ -34,8 +34,8 @@ class Confirmation {
   // `lead` has no runs yet. `strict`: a schedule that reaches the target rate is already known, so more than
   // kReliableMisses misses end the test.
   [[nodiscard]] Result<void> test(Lead& lead, int most, bool strict);
-  // The number of runs that may still be made before the result is reported: kMostAfterFirst, counted from the first
-  // reproduction of the lead, but at most what max_runs leaves.
+  // The number of runs that may still be made before the result is reported: what is left of kMostAfterFirst since the
+  // lead first reproduced the bug, but at most what max_runs leaves.
   [[nodiscard]] int left_for(const Lead& lead) const;
   // The probability that the schedule's rate reaches the target, given the results of its test.
   [[nodiscard]] double chance_of_target(const Lead& lead) const;

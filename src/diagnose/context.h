@@ -1,5 +1,5 @@
 // The context of a fault: the infrequent functions that its node entered and the infrequent state-changing calls that
-// it made before the fault, as conditions. Taken from the dumps, and compared with the traces of runs.
+// it made before the fault, as conditions. They are taken from the dumps, and compared with the traces of runs.
 #pragma once
 
 #include <cstdint>

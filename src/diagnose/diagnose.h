@@ -79,7 +79,7 @@ struct Candidate {
   std::string why;                            // for people: the evidence for the candidate
   schedule::Fault fault;                      // the fault as level 1 injects it
   bool symptom = false;                       // explained by an earlier fault
-  bool perhaps_symptom = false;               // the end of one of the node's processes may explain it
+  bool perhaps_symptom = false;               // the end of a process may explain it, but need not
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
   std::optional<schedule::Fault>
       // if the fault had not ended when the dump was written: the other duration to try (to the end of the run, or as

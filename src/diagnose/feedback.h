@@ -1,7 +1,7 @@
-// Learns from the observables that a run contains, in addition to the oracle's answer. An observable that occurs in a
-// run without the bug does not distinguish the failure, so its priority falls, and with it the weight of the candidates
-// that it may follow from. The observables that have not occurred yet thus gain priority over those that have (ANDURIL,
-// section 5.2, algorithm 2).
+// Besides the oracle's answer, the search learns from the observables that a run contains. An observable that occurs in
+// a run without the bug does not distinguish the failure, so its priority falls, and with it the weight of the
+// candidates from which it may follow. The observables that have not occurred yet thus gain priority over those that
+// have (ANDURIL, section 5.2, algorithm 2).
 #pragma once
 
 #include <map>

@@ -36,8 +36,8 @@ struct PendingTrial {
 // The next parts that the narrower may request, for both outcomes of each run. The parts that it would request soonest
 // come first.
 [[nodiscard]] std::vector<schedule::Schedule> forecast_narrowing(const Narrower& narrower, std::size_t room);
-// Appends to `next` the schedules that minimisation may request, where the schedules that follow the likelier outcome
-// of each run come first. Assumes that each simpler schedule takes `gate` runs, and the final schedule `confirm` runs.
+// Appends to `next` the schedules that minimisation may request. Those that follow the likelier outcome of each run
+// come first. Assumes that each simpler schedule takes `gate` runs, and the final schedule `confirm` runs.
 void forecast_simplifying(const Simplifier& simplifier, int gate, int confirm, std::size_t room,
                           std::vector<schedule::Schedule>& next);
 

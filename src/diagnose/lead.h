@@ -56,7 +56,8 @@ struct Lead {
     return lead;
   }
   // The faults that had no effect in at least one run that reproduced the bug, so the other faults are sufficient.
-  // Leaves out faults that also had no effect in a run that did not reproduce the bug: their absence may be the reason.
+  // Leaves out faults that also had no effect in a run that did not reproduce the bug: their absence may be the reason
+  // for the miss.
   [[nodiscard]] std::set<std::string> unneeded() const {
     std::set<std::string> all;
     for (const std::string& id : absent_in_hits)

@@ -132,8 +132,8 @@ struct Offspring {
 [[nodiscard]] std::unique_ptr<Move> call_group_move(const World& world);
 // Level 2: a fault at the nth matching call. Ranges of n and single values of n are tried.
 [[nodiscard]] Moves nth_moves(const World& world);
-// `id`: the fault of `base` whose count is varied. `prior`: the probability that the bug occurs if one of the matching
-// calls fails.
+// `id`: the fault of `base` whose count is varied. `prior`: the probability that one of the matching calls is the one
+// whose failure causes the bug.
 [[nodiscard]] std::unique_ptr<Move> nth_move(const World& world, const schedule::Schedule& base, const std::string& id,
                                              double prior, std::string why);
 // Levels 1 and 2: less common forms of a fault, which the evidence only suggests.

@@ -104,7 +104,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Lead& found, const Simplif
     const int batch = std::min({lab_.jobs(), lab_.left(), needed, until - d_.runs});
     // The runs that follow the likelier of the two outcomes get the first half of the room.
     const bool likely = weight == 0 ? idea.likely : weight > 0;
-    const int misses = static_cast<int>(std::ceil((refuted - weight) / miss));  // that refute the schedule
+    const int misses = static_cast<int>(std::ceil((refuted - weight) / miss));  // misses that refute the schedule
     runs_.expect_more(simpler, likely ? needed - batch : misses - batch,
                       [&](std::size_t room, std::vector<Schedule>& next) {
                         for (const bool holds : {likely, !likely}) {

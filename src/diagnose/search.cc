@@ -445,7 +445,7 @@ class Search {
   }
 
   // The move whose next trial is worth most, and what this trial is worth; nullptr if there is none. Moves in `without`
-  // are passed over.
+  // are skipped.
   std::pair<Move*, double> most_promising(const std::set<const Move*>& without) const {
     std::pair<Move*, double> best{nullptr, 0};
     for (const std::unique_ptr<Move>& move : moves_) {
@@ -457,8 +457,8 @@ class Search {
     return best;
   }
 
-  // Selects the best trials of all moves, as many as may run in parallel. Trials whose schedule was run before are
-  // answered at once from the record.
+  // Selects the best trials of all moves, as many as may run in parallel. The outcomes of trials whose schedule was run
+  // before are taken from the record at once.
   std::vector<RunningTrial> pick() {
     std::vector<RunningTrial> batch;
     // moves that have trials in a window of this batch; these trials are taken only after the run
@@ -525,9 +525,10 @@ class Search {
     Move* move = nullptr;
     Trial what;
   };
-  // The best pair of faults to try before `deep`, which is a trial of level 2 or 3 for one of the two faults. Both
-  // faults missed alone, and in the dump they occurred within the duration of one run. A failure that needs both cannot
-  // be reproduced by any of the many trials of level 2 and 3 for one of them, and the pair takes only one run.
+  // The best pair of faults to try before `deep`, which is a trial of level 2 or 3 for one of the two faults. Runs with
+  // either fault alone did not reproduce the bug, and in the dump both faults occurred within the duration of one run.
+  // A failure that needs both cannot be reproduced by any of the many trials of level 2 and 3 for one of them, and the
+  // pair takes only one run.
   std::optional<Pair> pair_before(const Trial& deep, const std::set<const Move*>& in_window) const {
     if (deep.level < 2 || purpose_ != Purpose::reach || !world_.uses("pairs-first")) return std::nullopt;
     const Hypothesis of_deep = hypothesis_of(world_.plan, deep.schedule);
@@ -1014,7 +1015,7 @@ class Search {
   Refinement refinement_{inputs_, world_, lab_, confirmation_, d_};
   std::optional<Feedback> feedback_;
   Moves moves_;
-  std::ptrdiff_t first_moves_ = 0;                 // moves_of() made the first so many of moves_
+  std::ptrdiff_t first_moves_ = 0;                 // number of moves, at the front of moves_, that moves_of() made
   bool survey_due_ = false;                        // the survey is wanted and was not made yet
   std::map<std::size_t, RunResult> last_results_;  // by index into d_.tried: the last result, without its trace
   Misses misses_;

@@ -21,12 +21,12 @@ class Simplifier {
     schedule::Schedule schedule;
     std::string what;  // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
     bool drops_faults = false;
-    bool likely = false;  // it will probably reproduce the bug, as far as the kind of change shows
+    bool likely = false;  // judged by the kind of change, it will probably reproduce the bug
   };
 
   // `fired`: ids of faults that fired in runs that reproduced the bug. `faults_only`: remove faults and change nothing
   // else. `certain`: ids of faults that certainly happened in production. The last certain fault is removed only after
-  // all uncertain ones, so that the result prefers what did happen to what may have happened.
+  // all uncertain ones, so that the result contains what did happen rather than what only may have happened.
   Simplifier(schedule::Schedule schedule, const std::set<std::string>& fired, bool faults_only = false,
              std::set<std::string> certain = {});
 
@@ -52,7 +52,7 @@ class Simplifier {
     bool repeats = false;  // proposed again after it was accepted, for example to halve a duration once more
     bool drops_faults = false;
     bool likely = false;        // see Idea
-    bool continues = false;     // it repeats an accepted change, whose text it replaces
+    bool continues = false;     // it repeats an accepted change; its text replaces the text of that change
     std::string shortens = {};  // the fault or group that it shortens; "": none
   };
   using Batch = std::vector<Step>;  // changes that are proposed together, and bisected if they are refuted

@@ -34,7 +34,7 @@ class Stops {
 
   // The kinds of calls that an exploratory run should count.
   [[nodiscard]] const std::vector<schedule::CallMatch>& kinds() const { return kinds_; }
-  // Reorders the stops by the counts of an exploratory run, one for each of kinds().
+  // Reorders the stops by the results of an exploratory run. `seen` has one entry for each of kinds().
   void use_counts(const std::vector<Seen>& seen);
 
   // The next stop; nullptr if there is none.

@@ -51,8 +51,8 @@ struct Survey {
 // A condition that is met whenever the injection point of a syscall or exception fault is reached.
 [[nodiscard]] schedule::Condition visit_condition(const schedule::Fault& fault);
 
-// The fault that counts the answer to a question. Its last condition has a count that is never reached, so it never
-// fires. is_counter() recognises it by this count.
+// The fault whose outcome contains the answer to a question. Its last condition has a count that is never reached, so
+// the fault never fires. is_counter() recognises it by this count.
 [[nodiscard]] schedule::Fault counter_for(const Question& question, std::string id);
 [[nodiscard]] bool is_counter(const schedule::Fault& fault);
 // The answer that the outcome of the fault from counter_for() contains; nothing if the fault was not armed.

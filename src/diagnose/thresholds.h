@@ -66,7 +66,7 @@ inline constexpr int kMostReliability = 24;
 // kMostAfterFirst. The search for a more reliable schedule may make this many runs even then, because the misses of an
 // unreliable schedule would cost its user more runs later.
 inline constexpr int kLeastReliability = 12;
-inline constexpr int kReliableMisses = 1;  // more misses in its test: a schedule is not reliable enough
+inline constexpr int kReliableMisses = 1;  // a schedule with more misses in its test is not reliable enough
 
 // --- from the first reproduction to the result
 // At most this many runs, including the one that reproduced the bug first, unless the found schedule is refuted and the

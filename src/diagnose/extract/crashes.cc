@@ -136,8 +136,8 @@ Candidate killed(const Given& given, const Times& times, const Crash& crash, Ids
   const ProcessEvent& p = *crash.lead;
   const std::string& name = given.name(p.node);
   Fault fault = crash_fault(name, p.signal, ids);
-  // If the main process continued, end only the other processes: the bug may be how the main process handles the end of
-  // its workers.
+  // If the main process continued, end only the other processes: the bug may be in the way in which the main process
+  // handles the end of its workers.
   if (crash.spares_main()) fault.scope = Scope::others;
   Candidate c = candidate_of(std::move(fault), crash.weight, crash.ts());
   c.why = fmt::format("{}{} was ended by {} {}{}", p.main_known && !p.main ? "a process of " : "", name,

@@ -42,8 +42,8 @@ void set_origin(Candidate& candidate, const Origin& origin);
 // For a fault that had not ended when the dump was written: adds the second duration to try. A dump that contains the
 // start of the workload was recorded in a run and ends with this run, so the fault lasted until the end of the run.
 // Therefore the fault is first tried until the end of the run, and afterwards with the observed duration. For other
-// dumps, the observed duration is tried first. `longest_ns`: a duration that lasts until the end of any
-// run; 0: a fault of this kind lasts until the end of the run if it has no duration.
+// dumps, the observed duration is tried first. `longest_ns`: a duration that lasts until the end of any run; 0: a fault
+// of this kind lasts until the end of the run if it has no duration.
 void add_unended_duration(Candidate& candidate, const Times& times, std::int64_t longest_ns);
 
 }  // namespace rose::diagnose

@@ -44,7 +44,8 @@ const Origin* origin_of(const Given& given, const Facts& facts, const Partition&
   return plainest;
 }
 
-// Wider shapes of the partition: only pairs that communicate fall silent, so the dump may not show all of it.
+// Wider shapes of the partition: only pairs that communicate fall silent, so the dump may not show all of the
+// partition.
 std::vector<Fault> further(const Given& given, const Partition& partition, const Fault& base) {
   std::vector<Fault> shapes;
   if (partition.direction != schedule::Direction::both) {

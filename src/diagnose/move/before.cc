@@ -142,7 +142,7 @@ class BeforeMove final : public Move {
         yield *= kGuessStep;
       }
     // Two guesses at once, and the logged fault while both last. Partitions of other nodes come first, because the log
-    // of the killed node does not report these partitions.
+    // of the node with the logged fault need not report these partitions.
     yield = kShareTwoGuesses * prior_;
     std::size_t pairs = 0;
     std::rotate(partitions.begin(), partitions.begin() + (partitions.empty() ? 0 : 1), partitions.end());

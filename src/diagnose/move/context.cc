@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostContext = 10;  // conditions in the context of one fault
 constexpr std::size_t kMostEvents = 64;   // events before one fault that are considered
-constexpr int kMostUnseen = 2;            // the move ends once more events than this occurred on no node
+constexpr int kMostUnseen = 2;            // the move ends after more than this many events that no node produced
 constexpr std::size_t kMostFaults = 8;    // process and network faults whose contexts are tried
 // Without a survey, an occurrence beyond this is not tried, because it is unknown whether the event happens that often
 // in the test deployment.
@@ -51,7 +51,7 @@ class ContextMove final : public Move {
     Schedule base;
     std::size_t fault = 0;
     std::vector<ContextEvent> events;  // the latest first
-    std::vector<std::string> others;   // nodes that may have the role of the fault's node here
+    std::vector<std::string> others;   // nodes that may have the role of the fault's node in the test deployment
     double prior = 0;
     std::string why;
     bool open =

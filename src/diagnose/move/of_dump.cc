@@ -80,7 +80,7 @@ class Builder {
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last one first
     old_faults_together(incidents);
     if (incidents.size() >
-        1)  // the failure may also need faults of an earlier incident, unless their weights are far lower
+        1)  // the failure may also need faults of earlier incidents; if their weights are far lower, the yield is lower
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
               kShareTogether * std::min(weight_of(incidents.back()),
                                         kMuchLessLikely * (weight_of(timed) - weight_of(incidents.back()))),
