@@ -158,9 +158,9 @@ double share(const std::vector<const Firsts*>& runs, Key key, std::int64_t withi
 
 double variance(double share) { return 4 * share * (1 - share); }
 
-// The probability that a property which varies among equal runs separates all failing runs from all correct ones. If k
-// of n runs have a property by chance, binomial(n, k) sets of runs are possible. Properties that always occur together
-// count once.
+// Computes the probability that a property which varies among equal runs separates all failing runs from all correct
+// ones. If k of n runs have a property by chance, binomial(n, k) sets of runs are possible. Properties that always
+// occur together count once.
 class Noise {
  public:
   void add(std::vector<bool> has) { patterns_.insert(std::move(has)); }
@@ -242,8 +242,8 @@ Difference measure(const Groups& groups, Key key) {
   return d;
 }
 
-// Sets when the key first occurs, how close to the fault and in which function, from the median of the runs that
-// contain it.
+// Describes the first occurrence of the key in the runs that contain it: sets the median of its times, and the most
+// frequent nearness and function.
 void place(Difference& d, const Groups& groups, Key key) {
   std::vector<const First*> seen;
   for (const Firsts* run : d.again ? groups.later_sound : d.missing ? groups.sound : groups.failing)

@@ -45,8 +45,8 @@ struct Difference {
   // this share of the ways, some step separates the two sides at least as clearly as this step does with the true
   // labels. Not set for successions, values and messages between nodes.
   std::optional<double> by_chance;
-  // Either all failing runs have the step and no correct run does, or the reverse, and a shorter fault that reproduces
-  // the bug does not change this.
+  // Either all failing runs have the step and no correct run does, or the reverse, and this also holds if runs in which
+  // a shorter fault reproduced the bug count as failing runs.
   bool clean = false;
   // share of the correct runs that have the step before the moment of the fault, so that the step is nothing new
   double earlier = 0;
@@ -85,7 +85,8 @@ struct Comparison {
   // The only steps that occur with the bug and never without it are successions, and there are too few runs to prove
   // that this is no chance.
   bool unproven = false;
-  // Queries with a value that separates the sides, except for at most one run, and too few runs to trust it.
+  // Queries for which some value separates the sides, except for at most one run, but for which there are too few runs
+  // to trust this.
   std::set<std::uint32_t> undecided;
   std::size_t noisy = 0;       // kinds of steps in which equal runs differ
   std::size_t unsure = 0;      // functions that were entered too often to be watched

@@ -16,7 +16,7 @@ namespace {
 // the function's own entry, exception or values.
 constexpr double kInside = 0.6, kSuccession = 0.5;
 constexpr double kUnknown = 0.5;  // value of `bug-alone` if no run shows what the fault does without the bug
-// at most this many ns pass between two methods that the same exception leaves
+// at most this many ns pass between the moments at which an exception leaves one method and the next
 constexpr std::int64_t kOneException = 200'000;
 
 std::string counted(const Difference& d) {

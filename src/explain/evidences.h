@@ -55,8 +55,10 @@ class Evidences {
 // no effect until a process writes, and a memory limit hits the process that needs the first page beyond it.
 [[nodiscard]] const Step* effect_of(const Input& input, const Run& run, const schedule::FaultOutcome& fault);
 
-// Defined in stack_features.cc:
-// Returns the number of failing runs in which a crash interrupted something.
+// --- defined in stack_features.cc
+
+// The functions on the stacks that faults hit. Returns the number of failing runs in which a crash interrupted
+// something.
 [[nodiscard]] std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out);
 
 // If a fault hits the same functions in runs in which it does no harm, then these functions handle it well, at least in
@@ -70,7 +72,8 @@ void from_harmless_stacks(const Input& input, Evidences& out);
 // gets the result acts on it.
 void from_results(const Input& input, const Comparison& comparison, std::size_t failing, Evidences& out);
 
-// Defined in message_features.cc:
+// --- defined in message_features.cc
+
 // Used if no stack is known. The suspects are then the functions that the faulted thread had entered last or, if the
 // fault ended a process, those that this process had entered last. The thread may have returned from them.
 void from_entries(const Input& input, std::size_t failing, Evidences& out);
@@ -93,7 +96,10 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out);
 // the messages.
 void from_late_messages(const Input& input, std::size_t failing, Evidences& out);
 
-// Defined in difference_features.cc: the functions in which failing and correct runs differ.
+// --- defined in difference_features.cc
+
+// The functions in which failing and correct runs differ. `known_broken_off`: a crash interrupted functions of some
+// failing runs (from_stacks()).
 void from_differences(const Input& input, const Comparison& comparison, bool known_broken_off, Evidences& out);
 
 }  // namespace rose::explain

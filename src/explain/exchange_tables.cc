@@ -12,11 +12,11 @@
 namespace rose::explain {
 namespace {
 
-constexpr std::size_t kFewestCounted = 4;  // least number of runs of each side
+constexpr std::size_t kFewestCounted = 4;  // with fewer runs of either side, counts are not compared
 constexpr std::size_t kMostTables = 40;
 // upper estimate of the probability that two counts are apart() by chance, as in order.cc
 constexpr double kFarApartByChance = 0.25;
-constexpr std::uint64_t kLeastApart = 3;  // least gap, in messages
+constexpr std::uint64_t kLeastApart = 3;  // least gap between counts that differ, in messages
 
 struct OfRun {
   std::uint64_t messages = 0, bytes = 0, untaken = 0;

@@ -74,7 +74,8 @@ struct Plain {
 
 // Explains the kept runs. Changes `kept.input`.
 [[nodiscard]] Explanation explain_kept(Kept& kept);
-// Adds what the kept calls show about callers to an explanation of the same functions.
+// Adds what the kept calls show about callers to an explanation. Its fresh_functions() and lost_functions() must be
+// those whose callers were queried.
 void add_all_callers(const Kept& kept, Explanation& explanation);
 
 }  // namespace rose::explain

@@ -12,7 +12,7 @@ namespace rose::explain {
 struct Input;
 
 // A message, a random number or a time that a node received. There are many, so they refer to texts that the caller
-// keeps.
+// keeps. `key`: the key under which the program recorded it, which names the source of such messages ("peer/2").
 struct RecordedMessage {
   std::int64_t ts_ns = 0;  // wall clock, exact to some milliseconds
   std::string_view node, key;

@@ -476,8 +476,8 @@ void align(std::vector<Run>& runs, const Kinds& kinds, const Merged& merged) {
     run.known_ns = run.cut_ns;
     if (const Step* step = common.empty() ? nullptr : find_anchor(run, merged, common[earliest]); step != nullptr)
       run.known_ns = std::min(run.known_ns, step->ts_ns);
-    // Times before the start of the workload cannot be compared, so any step before the cut may then correspond to
-    // later ones.
+    // Times before the start of the workload cannot be compared, so any step before the cut may then correspond to a
+    // later step of correct runs.
     if (by_time) run.known_ns = usual <= 0 ? 0 : std::min(run.known_ns, run.cut_ns - kAboutTheSame);
   }
 }

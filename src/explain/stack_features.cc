@@ -139,7 +139,7 @@ bool met_later(const schedule::Fault* planned) {
   return planned != nullptr && (schedule::limits(planned->kind) || planned->kind == schedule::FaultKind::clock);
 }
 
-// The feature that a stack of a failing run gives its functions.
+// The feature that the functions on this stack of a failing run get.
 Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
@@ -292,7 +292,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
       weight = std::max(weight, (feature == Feature::waiting ? 0.3 : 1) * evidence.features[feature]);
     }
     evidence.at_failed_call = on.at_call;
-    // The client learns of the lost answer, because the connection ends.
+    // The client learns of the lost answer, because the connection ends, so the error counts as reported.
     evidence.reported = evidence.reported || evidence.features[Feature::answers] > 0;
     evidence.tell(weight, on.node, std::move(reason));
   }
