@@ -62,7 +62,7 @@ Result<void> Confirmation::narrow_down(Lead& lead, std::optional<Lead>* other) {
     if (const std::size_t room = lab_.room(); room > 0) {
       std::vector<Schedule> next = forecast_narrowing(narrower, room);
       if (next.size() < room)
-        // Then come runs of this part, which is tested next if it cannot be narrowed down further.
+        // The forecast ends with runs of this part, which is tested next if it cannot be narrowed down further.
         next.insert(next.end(), std::min(room - next.size(), std::size_t{8}), part->schedule);
       lab_.expect(std::move(next));
     }

@@ -118,7 +118,7 @@ struct RestartSeen {
   std::int64_t ts = 0;    // time of the first end
   int signal = 0;         // the signal that last ended the process; 0: the process exited
   int status = 0;         // if it exited: its exit status
-  std::size_t after = 0;  // number of candidates that are failed calls after the first restart of any node
+  std::size_t after = 0;  // number of candidates for calls that failed after the first restart of any node
 };
 
 struct Plan {
@@ -145,8 +145,9 @@ void leave_out_evidence(Inputs& inputs);
 // Adds what logs report to `inputs`, which may already contain the evidence of dumps. `control`: see
 // evidence::add_logs().
 void add_logs(Inputs& inputs, const logs::Evidence& evidence, const trace::Trace* control);
-// `workload_ns`: the duration of the workload in the test deployment; 0: not known yet. `restarts`: failures that
-// follow restarts in the test deployment; nullptr: use those in the profile.
+// Finds the candidates, and plans the trials of level 1. `workload_ns`: the duration of the workload in the test
+// deployment; 0: not known yet. `restarts`: failures that follow restarts in the test deployment; nullptr: use those in
+// the profile.
 [[nodiscard]] Result<Plan> make_plan(const Inputs& inputs, std::int64_t workload_ns = 0,
                                      const profile::Restarts* restarts = nullptr);
 // The plan's candidates by rank, the most likely first.

@@ -65,8 +65,7 @@ Plan extract(const Inputs& inputs, const NodeMap& nodes, std::int64_t longest_ns
   plan.workload_ts = facts.times.workload;
   std::vector<std::vector<Candidate>> kinds;
   kinds.push_back(explain_own_ends(std::move(processes.extracted.candidates), network.causes, calls.candidates));
-  for (Candidate& disk :
-       calls.disks)  // a node that ended itself right after a short write ended because of the full disk
+  for (Candidate& disk : calls.disks)  // if a node ended itself right after a short write, the full disk is the reason
     disk.fatal = std::any_of(calls.candidates.begin(), calls.candidates.end(),
                              [&](const Candidate& c) { return c.fatal && c.node == disk.node && c.error.empty(); });
   Extracted unexplained = suspect_last_used(given, facts, kinds.front());

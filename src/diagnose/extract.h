@@ -1,7 +1,7 @@
 // Turns the events of the dumps into ranked candidates. Benign failures are dropped and counted. Failures that an
 // earlier fault explains become symptoms, which rank last. Equal failures form one candidate.
 //
-// The stages are functions from values to values, in this order: facts (evidence/facts.h); processes, network, failed
+// The stages are pure functions, which are called in this order: facts (evidence/facts.h); processes, network, failed
 // calls, exceptions, clocks, limits and unexplained ends (extract/processes.h and so on); and the ranking
 // (extract/rank.h). An event that explains other events is a Cause (evidence/causes.h). A stage returns its candidates,
 // dropped events and remarks as Extracted (extract/extracted.h).

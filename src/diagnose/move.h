@@ -65,8 +65,8 @@ struct TrialOutcome {
       0;  // share of the evidence's observables that occurred, weighted by priority (Feedback::share())
 };
 
-// Shared, because the search compares the next trials of all moves before each run, and copying the long schedules of
-// exploratory runs takes time.
+// Trials are shared, because the search compares the next trials of all moves before each run, and copying the long
+// schedules of exploratory runs takes time.
 using NextTrial = std::shared_ptr<const Trial>;
 
 class Move {

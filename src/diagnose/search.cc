@@ -96,7 +96,7 @@ class Search {
     if (leads_.empty()) return {};
     std::stable_sort(leads_.begin(), leads_.end(), better);
     Lead best = leads_.front();
-    // Measure its rate by fresh runs, because the best of several schedules is partly best by chance.
+    // Measure the rate of the best one by fresh runs, because the best of several schedules is partly best by chance.
     if (decided_ && !better(best, decided_->lead)) best = decided_->lead;
     best.promising = best.accepted = false;
     return finish(best);
@@ -867,7 +867,7 @@ class Search {
     return confirmation_.screen(lead, may_wait);
   }
 
-  // Records the lead and returns true if it passed. Otherwise `proceed` adds moves that refine it.
+  // Records the lead. Returns true if it passed; otherwise, if `proceed` is true, adds moves that refine it.
   bool tested(Lead lead, bool proceed) {
     leads_.push_back(std::move(lead));
     const Lead& last = leads_.back();

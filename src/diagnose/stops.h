@@ -1,6 +1,6 @@
 // Selects the system calls at which a node is stopped (crashed or paused) after its context was met, the most promising
 // first. The trace of a fault-free run contains the state-changing calls. No trace contains the other calls, so an
-// exploratory run, which injects nothing, counts how often and how soon they follow.
+// exploratory run, which injects nothing, counts how often and how soon these other calls follow the context.
 #pragma once
 
 #include <cstdint>

@@ -78,7 +78,7 @@ void warn_of_idle_end(const config::Config& config, const profile::WorkloadUse& 
 
 // Warns of calls that failed in production and are never made in the test deployment.
 void warn_of_missing_calls(const World& world, std::vector<std::string>& warnings) {
-  // Do not check logs, because a message may refer to many calls, most of which are never made.
+  // Do not check evidence from logs, because a message may refer to many calls, most of which are never made.
   if (!world.survey.made || !world.inputs->recorded()) return;
   std::vector<std::string> never;
   for (const Candidate* c : likeliest(world.plan)) {

@@ -33,7 +33,7 @@ struct Alternative {
 [[nodiscard]] Trial in_one(const std::vector<Alternative>& alternatives, const std::string& name);
 // The index of the alternative that fired; the number of alternatives if none did.
 [[nodiscard]] std::size_t first_of(const std::vector<Alternative>& alternatives, const RunResult& result);
-// The result of the common run as the result of one alternative alone, without the trace.
+// Converts the result of the common run into the result that this alternative alone would have had, without the trace.
 [[nodiscard]] RunResult as_if_alone(const std::vector<Alternative>& alternatives, std::size_t which,
                                     const RunResult& result);
 

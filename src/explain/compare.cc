@@ -211,8 +211,8 @@ Difference measure(const Groups& groups, Key key) {
   d.sound = share(groups.sound, key, kNever);
   d.near = share(groups.near, key, kNever);
   d.missing = d.failing < d.sound;
-  // A step is not missing in a failing run if it would follow the end of that run, or if it occurs shortly before the
-  // run's cut and correct runs do not repeat it later.
+  // A step does not count as missing if correct runs make it only at a time at which the shortest failing run has
+  // ended, or if failing runs make it shortly before their cut and correct runs do not repeat it later.
   if (d.missing) {
     std::size_t have = 0;
     for (std::size_t i = 0; i < groups.failing.size(); ++i)

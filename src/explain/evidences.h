@@ -61,8 +61,9 @@ class Evidences {
 // something.
 [[nodiscard]] std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out);
 
-// If a fault hits the same functions in runs in which it does no harm, then these functions handle it well, at least in
-// those runs, and the mistake may be in other code, which learns of the fault in failing runs only.
+// Adds the feature `spared`: if a fault hits the same functions in runs in which it does no harm, then these functions
+// handle it well, at least in those runs, and the mistake may be in other code, which learns of the fault in failing
+// runs only.
 void from_harmless_stacks(const Input& input, Evidences& out);
 
 // The function that a failed call's error reached last. An error goes outward from function to function, each of which

@@ -56,8 +56,8 @@ void from_use(const Input& input, Evidences& out) {
           kLogScale;
 }
 
-// How common the first word of the name is in libraries. In "applyAll" and "apply_all", the first word is "apply", and
-// more words follow.
+// How common names with this first word are in libraries. The share also depends on whether further words follow: in
+// "applyAll" and in "apply_all", one word follows "apply".
 double share_of_name(std::string_view name) {
   name.remove_prefix(std::min(name.find_first_not_of('_'), name.size()));
   std::string word;

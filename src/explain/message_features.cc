@@ -1,5 +1,5 @@
-// Features of functions that react to a request to end, to late messages or to missing messages, and of functions that
-// are entered before the fault.
+// Adds the features of functions that react to a request to end, to late messages or to missing messages, and of
+// functions that are entered before the fault.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -59,7 +59,7 @@ std::int64_t middle_of(const std::vector<Order>& runs, std::uint32_t kind) {
   return times[times.size() / 2];
 }
 
-// Steps that occur in all runs of both sides; of each node only the earliest.
+// Steps that occur in all runs of both sides; of each node only the earliest kMostOfNode.
 std::vector<std::uint32_t> common(const OrderSides& sides, const Kinds& kinds) {
   std::map<std::string, std::vector<std::pair<std::int64_t, std::uint32_t>>> of_node;
   for (const auto& [kind, seen] : sides.failing.front()) {

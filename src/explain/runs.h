@@ -47,7 +47,8 @@ enum class StepKind { function, thrown, failed_call, call, message, process, sil
 
 inline constexpr std::uint32_t kNoKind = 0xffffffff;
 
-// Steps of different runs are compared if their kinds are equal.
+// Steps of different runs are compared if their kinds are equal. A comment such as "thrown: ..." says which StepKind
+// uses a field.
 struct Kind {
   StepKind what = StepKind::function;
   std::string node;  // "": any node

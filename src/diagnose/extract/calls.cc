@@ -40,7 +40,8 @@ class Lookups {
 };
 
 // Recognises failures that are consequences of a restart in the dump: they come after the first restart in the dump,
-// they also occur after restarts in the test deployment, and the dump does not have far more of them per restart.
+// they also occur after restarts in the test deployment, and the dump does not contain far more of them per restart
+// than the test deployment produces.
 class AfterRestarts {
  public:
   AfterRestarts(const Given& given, const Facts& facts) {

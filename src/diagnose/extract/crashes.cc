@@ -68,7 +68,7 @@ class ActiveSpans {
                     [](const auto& entry) { return entry.second.second - entry.second.first <= kActiveAfterEnd; });
   }
 
-  // True if another process of the node was active before these processes ended, and long after.
+  // True if another process of the node was active before these processes ended, and was still active long afterwards.
   [[nodiscard]] bool continued(int node, std::span<const ProcessEvent> ended) const {
     const auto& spans = of_[static_cast<std::size_t>(node)];
     return std::any_of(spans.begin(), spans.end(), [&](const auto& entry) {

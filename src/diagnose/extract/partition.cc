@@ -26,8 +26,8 @@ Fault fault_of(const Given& given, const Partition& partition, Ids& ids) {
   return fault;
 }
 
-// The message that states most clearly that a connection of the partition was silent at that time, the first of equal
-// ones; nullptr if there is none.
+// The message that states most clearly that a connection of the partition was silent at that time; if several are
+// equally clear, the first. nullptr if there is none.
 const Origin* origin_of(const Given& given, const Facts& facts, const Partition& partition) {
   const Origin* plainest = nullptr;
   for (const auto& [s, event] : facts.silences) {

@@ -16,7 +16,7 @@ using ByNode = std::vector<std::vector<ProcessEvent>>;  // by node: the events o
 // The faults that follow from the ends, or from the pauses, of one node's processes.
 struct ProcessFaults {
   Extracted extracted;
-  std::vector<Cause> causes;  // these ends or pauses, to explain other failures
+  std::vector<Cause> causes;  // the same ends or pauses, which may explain other failures
   bool came_back = false;     // the node started again after a crash, although the test deployment would not start it
 };
 

@@ -26,8 +26,8 @@ const Cause* cause_before(const Candidate& own, const Causes& causes) {
   return cause;
 }
 
-// The most serious failed call of the node within kEndsAfterFailure before the process ended, the last of equal ones;
-// nullptr if there is none.
+// The most serious failed call of the node within kEndsAfterFailure before the process ended; if several are equally
+// serious, the last. nullptr if there is none.
 Candidate* failure_before(const Candidate& own, std::vector<Candidate>& calls) {
   Candidate* failure = nullptr;
   const auto order = [&](const Candidate& c) { return std::pair(c.ordinariness, -std::min(c.last_ts, own.first_ts)); };

@@ -1,8 +1,9 @@
 // Level 2: faults that wait for their context. This is algorithm 1 of the paper, applied to the node's events before
-// the fault: the fault waits for the last event, then also for the event before it, and so on. If it is another node
-// that produces the event in the test deployment, the fault is armed on all nodes, and the first node that meets the
-// context receives it (amplification); partitions are not amplified. Contexts that the survey rules out are not tried:
-// events that no node produces, and contexts whose fault would fire at a moment that was tried already.
+// the fault: in the first trial the fault waits for the last event, in the next trial also for the event before that,
+// and so on. If it is another node that produces the event in the test deployment, the fault is armed on all nodes, and
+// the first node that meets the context receives it (amplification); partitions are not amplified. Contexts that the
+// survey rules out are not tried: events that no node produces, and contexts whose fault would fire at a moment that
+// was tried already.
 #include <algorithm>
 #include <deque>
 #include <limits>

@@ -209,7 +209,7 @@ std::unique_ptr<Move> nth_move(const World& world, const Schedule& base, const s
 Moves nth_moves(const World& world) {
   Moves moves;
   if (!world.uses("nth")) return moves;
-  // For exceptions: each place that may throw the exception, at each visit.
+  // Adds a move for each place that may throw the exception; the move varies the ordinal of the visit.
   const auto exception_moves = [&world](const Candidate& c, const auto& add) {
     double prior = kShareNth * c.weight;
     std::set<std::string> places;

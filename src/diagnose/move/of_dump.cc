@@ -147,7 +147,7 @@ class Builder {
     return found;
   }
 
-  // The last kMostTogether faults: what happened right before the failure more likely caused it.
+  // The last kMostTogether faults, because faults right before the failure are more likely to be its cause.
   static List last_of(const List& list) {
     return list.size() <= kMostTogether ? list
                                         : List(list.end() - static_cast<std::ptrdiff_t>(kMostTogether), list.end());

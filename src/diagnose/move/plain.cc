@@ -92,7 +92,8 @@ class PlainMove final : public Move {
   }
 
   // Proposes the same schedule at half the time if its faults came too late: on a machine that is faster than
-  // production, the call is made before the observed time. Only for likely candidates, for which this is worth a run.
+  // production, the call is made before the observed time. Does so only for likely candidates, for which this is worth
+  // a run.
   void arm_earlier(const Trial& tried, const schedule::RunResult& result) {
     const std::vector<Fault>& faults = tried.schedule.faults;
     double worth = 0;
