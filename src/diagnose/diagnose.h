@@ -45,8 +45,8 @@ struct Inputs : evidence::Evidence {
   std::set<schedule::FaultKind> limits;  // kinds of limits that this machine can set
   bool overrides = false;                // this machine's kernel can make calls fail in nodes that rose does not start
   CodeMap* code = nullptr;               // places inside functions, for level 3; may be nullptr
-  std::set<std::string>
-      ruled_out;  // --rule-out: ids of candidates and rivals that, as the user has checked, did not happen
+  // --rule-out: ids of candidates and rivals that, as the user has checked, did not happen
+  std::set<std::string> ruled_out;
 };
 
 // A part of the method that --without can switch off, to measure what it contributes.
@@ -81,17 +81,16 @@ struct Candidate {
   bool symptom = false;                       // explained by an earlier fault
   bool perhaps_symptom = false;               // the end of a process may explain it, but need not
   std::vector<schedule::Fault> alternatives;  // other shapes of the same fault, tried after `fault`
-  std::optional<schedule::Fault>
-      // if the fault had not ended when the dump was written: the other duration to try (to the end of the run, or as
-      // observed)
-      other_length;
+  // if the fault had not ended when the dump was written: the other duration to try (to the end of the run, or as
+  // observed)
+  std::optional<schedule::Fault> other_length;
   std::int64_t last_ts = 0;         // its last event; for pauses and partitions, their end
   std::vector<std::int64_t> again;  // SCF: the times at which the call began to fail in later incidents, ascending
   // if logs show only a time span: the fault happened between this and first_ts; 0: at first_ts
   std::int64_t since_ts = 0;
   bool profiled = false;  // the profile also contains the failure, but far more rarely
-  int ordinariness =
-      0;  // SCF: 0 disk or resource error, 1 other, 2 everyday, 3 occurs in healthy programs all the time
+  // SCF: 0 disk or resource error, 1 other, 2 everyday, 3 occurs in healthy programs all the time
+  int ordinariness = 0;
   bool own_end = false;        // PS: the process ended itself
   bool partly = false;         // PS: other processes of the node continued
   bool stepped = false;        // clock: the clock was set at first_ts; false: it was wrong all the time
@@ -134,8 +133,8 @@ struct Plan {
   std::vector<std::vector<std::string>> replicas;  // groups of nodes; a host may be any node of its group
   std::int64_t begin_ts = 0;                       // the time span of the merged dumps
   std::int64_t end_ts = 0;
-  std::int64_t workload_ts =
-      0;  // start of the workload; 0: unknown, so the first fault is tried at several points of the workload
+  // start of the workload; 0: unknown, so the first fault is tried at several points of the workload
+  std::int64_t workload_ts = 0;
   std::vector<RestartSeen> restarts;
 };
 
@@ -243,8 +242,8 @@ struct Diagnosis {
   std::optional<schedule::Schedule> found;   // the best schedule, even if it is below the target
   Remarks remarks;
   std::string reason;  // for people: one sentence that explains the verdict
-  std::set<std::string>
-      without_faults;            // observables of the logs that also occur in runs in which no fault had an effect
+  // observables of the logs that also occur in runs in which no fault had an effect
+  std::set<std::string> without_faults;
   bool interrupted = false;      // the user ended the search; the result is what was known by then
   std::int64_t workload_ns = 0;  // duration of the workload without faults; 0: unknown
   Plan plan;
@@ -268,8 +267,8 @@ struct Progress {
   double best_rate = 0;
   double seconds_left = 0;       // an upper limit, from the duration of the runs so far; 0: unknown
   const Tried* first = nullptr;  // the schedule that reproduced the bug first; nullptr: none so far
-  const Diagnosis* found =
-      nullptr;  // set once a schedule is confirmed; the remaining runs only simplify it and measure its rate
+  // set once a schedule is confirmed; the remaining runs only simplify it and measure its rate
+  const Diagnosis* found = nullptr;
   const std::vector<std::string>* warnings = nullptr;  // of the plan; nullptr: there is no plan yet
   std::string doing;  // "trying: fail openat(*/snapshot.*) on n2 with EIO", "confirming 3/10"
 };

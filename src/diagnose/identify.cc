@@ -43,8 +43,8 @@ std::vector<std::string> nodes_of(const Candidate& c, const config::Config& conf
 }  // namespace
 
 void identify(Plan& plan, const config::Config& config) {
-  std::map<std::string, int>
-      used;  // number of candidates by id: a suffix makes the ids of equal faults at one time unique
+  // number of candidates by id: a suffix makes the ids of equal faults at one time unique
+  std::map<std::string, int> used;
   for (Candidate& c : plan.candidates) {
     c.id = id_of(c);
     if (const int n = ++used[c.id]; n > 1) c.id += fmt::format("-{}", n);

@@ -61,8 +61,8 @@ struct Trial {
 struct TrialOutcome {
   const schedule::RunResult* result = nullptr;  // without its trace if not `fresh`
   bool fresh = true;                            // false: the run was made earlier, for another move
-  double observables =
-      0;  // share of the evidence's observables that occurred, weighted by priority (Feedback::share())
+  // share of the evidence's observables that occurred, weighted by priority (Feedback::share())
+  double observables = 0;
 };
 
 // Trials are shared, because the search compares the next trials of all moves before each run, and copying the long

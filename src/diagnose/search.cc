@@ -345,8 +345,8 @@ class Search {
         if (t.level == 2) further.push_back(std::move(t));
       moves.push_back(plain_move(world, std::move(further)));
     }
-    order_equals(moves, options_.seed,
-                 [](const auto&, const auto&) { return true; });  // only equally promising trials depend on this order
+    // Only equally promising trials depend on this order.
+    order_equals(moves, options_.seed, [](const auto&, const auto&) { return true; });
     return moves;
   }
 
@@ -364,8 +364,8 @@ class Search {
     int schedules = 0;      // number of schedules tried, including this one
     bool armed = true;
     RunResult result;
-    std::vector<Alternative>
-        alternatives;  // trials armed in the same run (window.h); only the first that fires counts as tried
+    // trials armed in the same run (window.h); only the first that fires counts as tried
+    std::vector<Alternative> alternatives;
   };
 
   [[nodiscard]] int left() const {

@@ -74,8 +74,8 @@ class Simplifier {
   bool faults_only_ = false;
   bool detailed_ = false;                            // plan_details() was called
   std::map<std::string, std::int64_t> original_ns_;  // duration of a fault or group before it was shortened
-  std::set<std::string>
-      at_minimum_;  // faults or groups that did not reproduce the bug when they were shortened further
+  // faults or groups that did not reproduce the bug when they were shortened further
+  std::set<std::string> at_minimum_;
 };
 
 // The schedule without one fault. Faults that waited for it wait for its predecessors instead, for the same total time.

@@ -91,8 +91,8 @@ std::optional<std::string> moment_in(const trace::Trace& trace, std::string_view
   std::size_t met = 0;
   std::uint64_t seen = 0;
   std::int64_t since = trace.meta.workload_ts;
-  std::uint64_t of_kind =
-      0;  // number of events that meet the last condition, including those before the other conditions were met
+  // number of events that meet the last condition, including those before the other conditions were met
+  std::uint64_t of_kind = 0;
   for (const trace::Event& event : trace.events) {
     while (when[met].kind == ConditionKind::elapsed) {
       if (trace.meta.workload_ts == 0 || event.ts_ns < since + when[met].elapsed_ns) break;

@@ -31,8 +31,8 @@ struct Difference {
   // the step is missing after the fault, where correct runs repeat it, although failing runs made it shortly before
   bool again = false;
   double failing = 0, sound = 0, near = 0;  // shares of the runs that have the step
-  std::size_t failing_runs = 0, sound_runs = 0,
-              near_runs = 0;  // numbers of compared runs; for a value, only of runs that were asked for it
+  // numbers of compared runs; for a value, only of runs that were asked for it
+  std::size_t failing_runs = 0, sound_runs = 0, near_runs = 0;
   // of the runs in which a shorter fault reproduced the bug: the share that is like correct runs with regard to this
   // step
   double needless = 0;

@@ -12,8 +12,8 @@ namespace rose::explain {
 namespace {
 
 constexpr std::uint16_t kFirstEphemeral = 32768;
-constexpr std::int64_t kUnderWay =
-    30'000'000'000;                         // ns: a datagram that was not received within this time counts as lost
+// ns: a datagram that was not received within this time counts as lost
+constexpr std::int64_t kUnderWay = 30'000'000'000;
 constexpr std::size_t kMostUnderWay = 256;  // at most this many equal datagrams that were not received yet are compared
 constexpr std::int64_t kEarlier = 50'000'000;  // ns by which a receiving call may return before the sending call does
 

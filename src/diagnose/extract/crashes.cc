@@ -80,8 +80,8 @@ class ActiveSpans {
   }
 
  private:
-  std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>>
-      of_;  // by node and process: timestamps of the first and last event
+  // by node and process: timestamps of the first and last event
+  std::vector<std::unordered_map<std::int32_t, std::pair<std::int64_t, std::int64_t>>> of_;
 };
 
 // Processes of one node that ended within kOneCrash. The leading process determines what kind of end it was.
@@ -171,8 +171,8 @@ ProcessFaults crashes_of(const Given& given, const Facts& facts, int node, const
   ProcessFaults found;
   std::vector<Candidate>& candidates = found.extracted.candidates;
   const std::string& name = given.name(node);
-  std::map<std::tuple<bool, bool, int, int>, std::size_t>
-      own;  // by kind of end: index of the candidate of the first such end
+  // by kind of end: index of the candidate of the first such end
+  std::map<std::tuple<bool, bool, int, int>, std::size_t> own;
   std::map<std::tuple<bool, int, Scope>, std::vector<std::size_t>> from_outside;
   for (const Crash& crash : crashes) {
     const ProcessEvent& p = *crash.lead;

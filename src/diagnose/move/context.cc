@@ -55,8 +55,8 @@ class ContextMove final : public Move {
     std::vector<std::string> others;   // nodes that may have the role of the fault's node in the test deployment
     double prior = 0;
     std::string why;
-    bool open =
-        false;  // `events` are alternative moments, most likely first, instead of a sequence that precedes one moment
+    // `events` are alternative moments, most likely first, instead of a sequence that precedes one moment
+    bool open = false;
   };
 
   ContextMove(const World& world, Setup setup)
@@ -76,8 +76,8 @@ class ContextMove final : public Move {
     if (pending_) return nullptr;
     skip_known_moments();
     if (!hit_.empty())
-      spread(std::exchange(
-          hit_, {}));  // the context reproduced the bug, but not reliably: another node may have the role in other runs
+      // The context reproduced the bug, but not reliably: another node may have the role in other runs.
+      spread(std::exchange(hit_, {}));
     if (step_ != Step::spread && done()) return nullptr;
     const bool anywhere = amplified_ || step_ == Step::amplify || step_ == Step::spread;
     Trial t;

@@ -79,8 +79,8 @@ class Builder {
     for (std::size_t i = 0; i < incidents.size() && i < kMostIncidents; ++i)
       incident(incidents[incidents.size() - 1 - i], incidents.size());  // the last one first
     old_faults_together(incidents);
-    if (incidents.size() >
-        1)  // the failure may also need faults of earlier incidents; if their weights are far lower, the yield is lower
+    // The failure may also need faults of earlier incidents. If their weights are far lower, the yield is lower.
+    if (incidents.size() > 1)
       propose(sequence(last_of(timed), starts(*timed.front()).front()),
               kShareTogether * std::min(weight_of(incidents.back()),
                                         kMuchLessLikely * (weight_of(timed) - weight_of(incidents.back()))),

@@ -18,8 +18,8 @@ namespace rose::diagnose {
 namespace {
 
 constexpr std::size_t kMostPlaces = 96;  // trials inside one function
-constexpr std::size_t kMostRest =
-    32;  // of these, trials at instructions that are not calls; a fault there has an effect only at the next call
+// of kMostPlaces: trials at instructions that are not calls; a fault there has an effect only at the next call
+constexpr std::size_t kMostRest = 32;
 constexpr std::size_t kMostExplored = 32;  // places of a function that one exploratory run counts
 constexpr std::size_t kFewPlaces = 3;      // this many places are tried without another exploratory run
 constexpr std::uint64_t kMostPasses = 4;   // passes of a place in a loop that are tried

@@ -16,8 +16,8 @@
 namespace rose::diagnose {
 namespace {
 
-constexpr std::int64_t kLongestDelay =
-    20 * kSecond;  // a longer delay of a call is like a pause, and a longer delay of a packet is like a partition
+// a longer delay of a call is like a pause, and a longer delay of a packet is like a partition
+constexpr std::int64_t kLongestDelay = 20 * kSecond;
 constexpr double kLeastLoss = 0.3, kMostLoss = 0.9;  // less loss causes no silence, more loss is like a partition
 constexpr std::int64_t kPartBytes = 512;             // bytes that a partial write writes
 constexpr std::size_t kMostPowerContexts = 4;        // events of one node after which power loss is tried
