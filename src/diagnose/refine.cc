@@ -149,7 +149,7 @@ Result<void> Refinement::try_each(const std::vector<OtherHypothesis>& others, co
 
 // Tries other possible causes: the uncertain faults of the found schedule without its certain ones, and candidates that
 // are about as likely as the found ones and were not tried. If they also reproduce the bug, runs cannot decide which
-// hypothesis is true, and the result says so.
+// hypothesis is true, and the report lists them as rivals.
 Result<void> Refinement::try_rivals(const Lead& end, const Lead& found) {
   if (!world_.uses("rivals")) return {};
   const int until = d_.runs + std::max(0, std::min(kMostRivalRuns, runs_.left_for(found) - kLeastDeciding));

@@ -17,7 +17,7 @@ namespace rose::explain {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 64;  // longest text of a value, in bytes
-constexpr std::size_t kMostCallers = 3;     // most callers of one function
+constexpr std::size_t kMostCallers = 3;     // at most this many callers of one function are used
 constexpr std::size_t kMostDecisions = 5;   // later decisions count as consequences of the first five
 // if the feature `arrived` of a function is higher, the function was on the stack that faults hit in more than one run
 // of five

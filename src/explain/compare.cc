@@ -17,7 +17,7 @@ namespace rose::explain {
 namespace {
 
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostPairs = 20'000;  // the most successions of steps that are compared in one run
+constexpr std::size_t kMostPairs = 20'000;  // at most this many successions of steps are compared in one run
 constexpr double kLeastWeight = 0.25;
 // A step is reported only if the shares of failing and of correct runs that have the step differ by at least this much.
 // The limit is high, because one run of five may have a step by chance.

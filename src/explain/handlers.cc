@@ -1,6 +1,6 @@
 // Finds, on the stack of a failed call, the function that handled the error: the function that made the thread's next
-// call, because the functions further in had returned by then. It corresponds, in languages without exceptions, to the
-// handler that catches an exception.
+// call, because the functions further in had returned by then. In languages without exceptions, this function
+// corresponds to the handler that catches an exception.
 #include <algorithm>
 #include <map>
 #include <set>

@@ -25,7 +25,7 @@ struct Exchanged {
   std::string words;  // the message with placeholders for what differs each time: "\"put <*>\""
 };
 
-inline constexpr std::size_t kMostExchanged = 40'000;  // the most messages of one run
+inline constexpr std::size_t kMostExchanged = 40'000;  // at most this many messages of one run are kept
 
 // Describes a message in words. `data` is its beginning; `bytes` is its whole size.
 [[nodiscard]] std::string spoken_words(std::string_view data, std::uint32_t bytes);

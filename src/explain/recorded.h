@@ -20,7 +20,7 @@ struct RecordedMessage {
   std::uint64_t record = 0;  // number of the record in `file`, starting at 1
   std::string_view file;     // "n1/recording.1.rr"
 };
-// the most messages of one node in one run; later ones are dropped, and the report says so
+// the largest number of messages of one node in one run; later ones are dropped, and the report says so
 inline constexpr std::size_t kMostRecorded = 20'000;
 
 // Describes arbitrary bytes. Text is shown with placeholders for what differs from run to run ("SET <*>"), other data

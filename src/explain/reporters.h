@@ -41,8 +41,8 @@ class Reporters {
     double share = 0;
     double counts = 0;  // the highest weight of its reports
   };
-  // Leaves out the functions that passed an error on. Functions whose report occurs only with the bug come first. Among
-  // equal functions, those that get a report earlier after the fault come first.
+  // Leaves out the functions that passed an error on. Functions that get a report which occurs only with the bug come
+  // first. Otherwise, the sooner after the fault a function gets its report, the earlier it comes.
   [[nodiscard]] std::vector<Recipient> recipients() const;
 
  private:

@@ -21,7 +21,7 @@ namespace {
 constexpr std::size_t kLookBack = 60;
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // two moments at most this far apart count as about the same time
 constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";
-constexpr std::size_t kMostWords = 160;  // most bytes of a path or message in the words of a kind
+constexpr std::size_t kMostWords = 160;  // longest path or message in the words of a kind, in bytes
 
 std::string_view letter(StepKind kind) {
   switch (kind) {

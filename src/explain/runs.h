@@ -19,8 +19,8 @@
 
 namespace rose::explain {
 
-// The most steps of a run. Beyond this limit, entries of busy functions are thinned out. If that is not enough, the
-// last steps are dropped, and the report says so.
+// The largest number of steps of a run. Beyond this limit, entries of busy functions are thinned out. If that is not
+// enough, the last steps are dropped, and the report says so.
 inline constexpr std::size_t kMostSteps = 300'000;
 
 enum class Group {

@@ -21,8 +21,8 @@ namespace rose::explain {
                                                              const std::vector<Run>& runs,
                                                              const std::function<bool(const std::string&)>& is_java);
 
-// Completes each stack without Java frames by the frames that the same fault found in a run of before_calls(), if both
-// stacks end in the same native functions.
+// Replaces the frames of each stack that lacks Java frames by those that the same fault found in a run of
+// before_calls(), if both stacks end in the same native functions.
 void complete_stacks(const std::vector<schedule::FaultOutcome>& reported, std::vector<schedule::FaultOutcome>& faults);
 
 }  // namespace rose::explain

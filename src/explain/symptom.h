@@ -9,9 +9,9 @@
 namespace rose::explain {
 
 // Returns each function whose name contains a word of `symptom` that only few of `functions` contain, together with
-// that word: "the watch showed revision 3 after 2930" points to `(*watchableStore).Restore`. Files have been located in
-// the same way, by the words that they share with a bug report, where rare words are more significant (Zhou, Zhang and
-// Lo, "Where Should the Bugs Be Fixed?", ICSE 2012).
+// that word: "the watch showed revision 3 after 2930" points to `(*watchableStore).Restore` by the word "watch". Files
+// have been located in the same way, by the words that they share with a bug report, where rare words are more
+// significant (Zhou, Zhang and Lo, "Where Should the Bugs Be Fixed?", ICSE 2012).
 [[nodiscard]] std::map<std::string, std::string> named_by(std::string_view symptom,
                                                           const std::vector<std::string>& functions);
 

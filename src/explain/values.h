@@ -77,7 +77,7 @@ class ValueSorts {
   std::vector<bool> few_;  // by question
 };
 
-// True for a result that tells the caller of an error: an `error` of Go, Err of Rust, a number less than 0.
+// True for a result that reports an error to the caller: an `error` of Go, Err of Rust, a number less than 0.
 [[nodiscard]] bool is_error(const Question& question, const schedule::Value& value);
 
 // Turns values into steps. Call this before merge_nodes().

@@ -20,8 +20,8 @@ namespace rose::diagnose {
 [[nodiscard]] std::vector<Candidate> in_order(std::vector<std::vector<Candidate>> kinds,
                                               const std::set<std::string>& without);
 
-// The events and messages that may be consequences of the fault that is searched for. A run in which they occur is
-// close to the failure.
+// The events and messages that may be consequences of the fault that is searched for. The more of them occur in a run,
+// the more the run resembles the failure.
 [[nodiscard]] std::vector<Observable> observables(const Inputs& inputs, const std::vector<Candidate>& candidates);
 
 }  // namespace rose::diagnose

@@ -153,7 +153,7 @@ class ContextMove final : public Move {
           reached_ = true;
           in_order_ = in_order_ || in_order;
         } else {
-          ++unseen_;  // no node has the event, so it is left out of the context
+          ++unseen_;  // no node produces the event, so it is left out of the context
         }
         next_variant();
         return;
@@ -213,7 +213,7 @@ class ContextMove final : public Move {
       if (at_ < events_.size() && keys_.contains(events_[at_].key)) ended_ = true;
       if (context_.size() >= kMostContext) ended_ = true;
     } else if (!context_.empty() || ++unseen_ > kMostUnseen) {
-      ended_ = true;  // the deployment never has this event before the accepted events
+      ended_ = true;  // in the test deployment, this event never precedes the accepted events
     } else {
       skip_event();  // the context is still empty: it may begin with the next earlier event
     }
@@ -226,7 +226,7 @@ class ContextMove final : public Move {
     while (at_ < events_.size() && events_[at_].key == key) ++at_;
   }
 
-  // How often the survey's trace has the current event on the node.
+  // How often the node produces the current event in the survey's trace.
   std::uint64_t times_on(std::string_view node) const {
     std::uint64_t times = 0;
     for (const trace::Event& event : world_.survey.trace.events)
@@ -235,7 +235,7 @@ class ContextMove final : public Move {
     return times;
   }
 
-  // Skips events that the node never has in the survey, and contexts whose moment was tried already.
+  // Skips events that the node never produces in the survey, and contexts whose moment was tried already.
   void skip_known_moments() {
     while (surveyed_ && !amplified_ && step_ == Step::one && hit_.empty() && !done()) {
       if (!open_ && context_.empty() && times_on(base_.faults[fault_].node) == 0) {
@@ -299,8 +299,8 @@ class ContextMove final : public Move {
     return outcome == nullptr || outcome->conditions.empty() || !outcome->conditions.front().met;
   }
 
-  // True if the node did not have the last event of the context in this run, although the node had it in earlier runs.
-  // So the node has the role in some runs only.
+  // True if the node did not produce the last event of the context in this run, although it did so in earlier runs. So
+  // the node has the role in some runs only.
   bool role_elsewhere(const RunResult& result) const {
     if (context_.empty() || result.trace.events.empty()) return false;
     const std::string& home = base_.faults[fault_].node;
@@ -523,7 +523,7 @@ std::optional<ContextMove::Setup> setup_for(const World& world, const Candidate&
   for (const std::string& id : base.faults[setup.fault].after)
     if (const Candidate* before = world.candidate(id)) since = std::max(since, before->first_ts);
   std::int64_t until = c.first_ts;
-  // The start of a pause is imprecise. A paused node has no events, so a later limit does not include wrong ones.
+  // The start of a pause is imprecise. A paused node produces no events, so a later limit does not include wrong ones.
   if (c.kind == FaultKind::pause) until += std::min<std::int64_t>(50'000'000, (c.last_ts - c.first_ts) / 4);
   if (c.since_ts != 0 && base.faults.size() == 1) {
     setup.events = moments_between(world, c);
@@ -625,7 +625,7 @@ std::vector<Trial> elsewhere_trials(const World& world, const Schedule* lead) {
               return of_node(world.survey.trace, event, moment.node) &&
                      meets(world.survey.trace, event, moment.event.condition);
             }));
-        if (here == 0) continue;  // the node never has this event in the test deployment
+        if (here == 0) continue;  // the node never produces this event in the test deployment
         wanted = std::min(wanted, here);
       } else if (wanted > kMostOccurrence) {
         continue;

@@ -290,8 +290,8 @@ std::vector<Trial> call_context_trials(const World& world) {
     if (number == world.node_numbers.end()) continue;
     if (++calls > kCalls) break;
     double share = kShareCallContext;
-    // Leave out, according to the survey, calls that are never made, and contexts that are met before the very first
-    // such call, because plain trials already make that first call fail.
+    // Leave out calls that, according to the survey, are never made. Leave out contexts that are met before the very
+    // first such call, because plain trials already make that first call fail.
     const Answer* answer = world.survey.find({c.node, {}, call_condition(c.fault.call)});
     if (answer != nullptr && answer->times == 0) continue;
     const trace::Trace& usual = world.survey.trace;
