@@ -121,7 +121,8 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
       const auto sent = streams.find(stream);
       if (sent == streams.end()) continue;
       std::size_t& at = next[stream];
-      // Data that was sent much later does not belong here: the port was reused, with other sequence numbers.
+      // This call cannot have received data that was sent much later: the port was then reused, with other sequence
+      // numbers.
       while (at < sent->second.size() && reached(one.end, sent->second[at].end) &&
              out[sent->second[at].message].ts_ns <= one.ts_ns + kEarlier)
         take(sent->second[at++].message, one);

@@ -17,7 +17,7 @@ struct Comparison;
 struct Question;
 struct Run;
 
-// A report that harmless runs also contain counts half, because the functions that get it do no harm there.
+// If harmless runs also contain a report, it counts half, because the functions that get it do no harm there.
 inline constexpr double kHarmlessResult = 0.5;
 
 class Reporters {
