@@ -14,8 +14,8 @@
 
 namespace rose::evidence {
 
-// Failed calls with equal keys differ only in time. `pattern` and `peer` are the numbers that Interner gave to the
-// texts.
+// Failed calls with equal keys differ only in time. `pattern` and `peer` are numbers by Interner for the path's pattern
+// and the peer's text.
 struct ScfKey {
   std::int32_t node = 0;
   std::int16_t syscall = 0;
@@ -39,8 +39,8 @@ struct ScfHash {
   }
 };
 
-// A kind of successful call: node, call, path pattern; for accept, process and descriptor of the socket instead of a
-// path.
+// A kind of successful call: node, system call, path pattern, process, descriptor. A call of accept has no path (0);
+// process and descriptor identify its listening socket. For other calls, process and descriptor are 0.
 using SameCall = std::tuple<int, std::int16_t, std::uint32_t, std::int32_t, std::int32_t>;
 
 struct SameCallHash {
@@ -55,12 +55,12 @@ struct SameCallHash {
   }
 };
 
-// The key by which equal successful calls are counted. There is no key for a call whose successes are not recorded in
-// dumps, because its successes cannot be counted.
+// The key by which successful calls of the same kind are counted; nullopt if they cannot be counted, because dumps do
+// not contain all of them, or because the call has no path.
 [[nodiscard]] std::optional<SameCall> same_call(int node, const trace::Event& event, std::string_view call,
                                                 std::uint32_t pattern);
 
-// Numbers the strings of all dumps, so that equal strings have equal numbers; 0 is "".
+// Assigns numbers to strings. Equal strings of different dumps get the same number; "" gets 0.
 class Interner {
  public:
   Interner() { id(""); }

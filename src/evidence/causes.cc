@@ -86,8 +86,8 @@ bool Causes::while_ending(const Event& event, int node) const {
     if (cause.kind == CauseKind::paused || cause.kind == CauseKind::partition || cause.partly ||
         cause.plainness < kLeastReported)
       continue;
-    // A resource error before the leading process ended is not a consequence of the end but may be its reason: a worker
-    // fails, its recovery fails on the same disk, and then the main process ends.
+    // A resource error that came before the end of the leading process may be the reason for this end. For example, a
+    // worker fails, its recovery fails on the same disk, and then the main process ends.
     if (event.ts_ns <= cause.lead_ended_ns && resource_error(event.err)) continue;
     if (event.ts_ns < cause.end) return true;
   }

@@ -37,11 +37,12 @@ struct Cause {
   }
 };
 
-// Finds the spans that end at a given time or later, in logarithmic time, by a tree of maxima.
+// Finds spans that end at a given time or later. A tree of maxima makes each search O(log n).
 class Lasting {
  public:
   explicit Lasting(const std::vector<std::int64_t>& ends);
-  // The index of the first span from `from` on that ends at `ts` or later; the number of spans if there is none.
+  // The index of the first span that has at least the index `from` and ends at `ts` or later; the number of spans if
+  // there is none.
   [[nodiscard]] std::size_t next(std::size_t from, std::int64_t ts) const;
 
  private:
@@ -53,16 +54,17 @@ class Lasting {
 // The causes, ordered by time, and a search for the cause that explains a failed call.
 class Causes {
  public:
-  // `networks`: by node, the node whose network it uses.
+  // `networks`: by node, the node that owns its network, as in NodeMap::networks().
   Causes(std::vector<Cause> causes, std::vector<int> networks);
   // A copy with further causes.
   [[nodiscard]] Causes with(const std::vector<Cause>& more) const;
 
   [[nodiscard]] const std::vector<Cause>& list() const { return causes_; }
-  // The cause of a failed call of `node` to another node, or to an unknown peer if not `peer_known`; nullptr if there
-  // is none.
+  // The cause that explains a failed call of `node` to `peer_node`; nullptr if there is none. If `peer_known` is false,
+  // it is unknown to which node the call was made.
   [[nodiscard]] const Cause* explaining(const Event& event, int node, int peer_node, bool peer_known) const;
-  // True if the call failed within kAfterKill after the end of its node began, so that it belongs to that end.
+  // True if the call failed while its node was down, at most kAfterKill after the node began to end. Such a failure
+  // is a consequence of the end.
   [[nodiscard]] bool while_ending(const Event& event, int node) const;
 
  private:

@@ -1,4 +1,4 @@
-// Counts the events that are no candidates.
+// Counts the events that do not become candidates, by reason.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace rose::evidence {
 
-// Events that are no candidates.
+// Events that do not become candidates, all for the same reason.
 struct Discarded {
   std::string why;
   std::uint64_t events = 0;
 };
 
-// Numbers of events that are no candidates, by reason.
+// The numbers of events that do not become candidates, by reason.
 class Discards {
  public:
   void add(std::string_view why, std::uint64_t events);
   void add(const Discards& others);
-  // For events of a host that corresponds to no node; "": the host has no name.
+  // Adds events of a host that corresponds to no node of the deployment. `host`: its name; "" if it has none.
   void add_unmatched(const std::string& host, std::uint64_t events);
   // The reasons with their numbers of events, the most frequent reason first.
   [[nodiscard]] std::vector<Discarded> list() const;

@@ -34,17 +34,17 @@ struct ReportedException {
   std::int64_t first_ts = 0, last_ts = 0;  // times of its first and last message
   std::uint64_t count = 0;
   double weight = 0;             // 0..1: how clearly the logs report it
-  std::string words;             // for people: the message, and the frame of its stack
+  std::string words;             // for people: the message, the exception, and the frame of the first site
   std::vector<ThrowSite> sites;  // the places that may have thrown it; at least one
-  // number of visits of the first site's method up to the exception, estimated from the fault-free run; 0: unknown
+  // how often the node entered the first site's method before the exception, estimated from the control run; 0: unknown
   std::uint64_t visits = 0;
 };
 
 // A clock step that the timestamps or messages of a log show.
 struct ReportedClockStep {
   std::string node;              // name in the deployment
-  std::int64_t at_ns = 0;        // by the clock before the step
-  std::int64_t duration_ns = 0;  // time until the step was undone; 0: no message shows that
+  std::int64_t at_ns = 0;        // the time that the clock showed just before the step
+  std::int64_t duration_ns = 0;  // time until the step was undone; 0: no message shows that it was undone
   std::int64_t change_ns = 0;    // negative: the clock was set to an earlier time
   double weight = 0;             // 0..1: how clearly the logs report it
   std::string words;             // for people: the message
@@ -63,7 +63,7 @@ struct ReportedLimit {
   std::uint64_t count = 1;                                    // number of messages
   double weight = 0;                                          // 0..1: how clearly the logs report it
   std::string words;                                          // for people: the message
-  bool inferred = false;  // the limit is only assumed, because the node continued as before
+  bool inferred = false;  // only assumed: after the message, the node continued as before
 };
 
 struct Evidence {
@@ -80,9 +80,9 @@ struct Evidence {
   std::map<std::string, std::string> host_to_node;  // --map: node by host
   std::set<std::string> without;                    // --without: names of diagnose::parts() that are switched off
 
-  // True if a tracer recorded nodes, so that an event which its dump does not contain did not happen to these nodes.
+  // True if there is a dump of a tracer. An event that a dump does not contain did not happen to the dump's nodes.
   [[nodiscard]] bool recorded() const;
-  // True if messages of logs are evidence, too.
+  // True if the evidence includes messages of logs.
   [[nodiscard]] bool reported() const;
 };
 

@@ -24,8 +24,8 @@ struct Times {
   [[nodiscard]] std::string at(std::int64_t ts) const;
   // The duration of the dumps divided by that of a run of the profile; at least 1.
   [[nodiscard]] double longer_than_a_run(const profile::Profile& profile) const;
-  // The number of runs that the dumps contain: 1 unless the dumps are kLongerThanRun times as long as a run. Used to
-  // compare numbers of events that a workload causes once in each run, however long the run takes.
+  // How many runs of the workload the dumps are assumed to contain: longer_than_a_run(), but 1 if that is less than
+  // kLongerThanRun. Used for events that a workload causes once in each run, however long the run takes.
   [[nodiscard]] double runs_in_window(const profile::Profile& profile) const;
 };
 
@@ -39,12 +39,12 @@ struct ProcessEvent {
   bool main_known = false;   // some event of the node shows which process is the main one
   std::uint64_t weight = 1;  // number of events that the record represents
   std::int64_t began = 0;    // end_began() of the event
-  bool foreign = false;      // the test deployment does not run its program
+  bool foreign = false;      // the test deployment does not run the program of this process
   bool asked = false;        // another process had asked this process to end, by a signal that this process caught
 };
 
-// The time at which the end of a process began, that is, at which its signal was sent. For a record that lacks this
-// time or represents several ends, and for other events, the timestamp.
+// The time at which the signal was sent that ended the process. If the record lacks this time or represents several
+// ends, and for events other than ends, the timestamp of the record.
 [[nodiscard]] std::int64_t end_began(const Event& event);
 
 // True if the process exited after another process had asked it to end, as `systemctl restart` and a rolling update do.

@@ -201,12 +201,12 @@ class Reader {
     const std::uint32_t pattern = texts.pattern(event.path);
     std::int64_t& last = succeeded_[{node, event.syscall, 0, pattern, 0, false}];
     last = std::max(last, event.ts_ns);
-    // Remember when a file was first created. Dumps contain only opens that create or truncate; a rename creates its
-    // second path.
     const std::string& call = name_of(event.syscall);
     if (const std::optional<SameCall> same = same_call(node, event, call, pattern);
         same && successes_.size() < kMostKinds)
       successes_[*same].emplace_back(event.ts_ns, weight_of(event));
+    // Remember when a file was first created. Dumps contain only opens that create or truncate; a rename creates its
+    // second path.
     const bool renames = call.starts_with("rename");
     if (renames || call.starts_with("open") || call == "creat")
       created_.try_emplace(file(node, renames ? texts.pattern(event.path2) : pattern), event.ts_ns);
@@ -223,8 +223,8 @@ class Reader {
       left_out_[static_cast<std::size_t>(LeftOut::planned)] += weight_of(event);
       return;
     }
-    // Failures without an error have no errno. Short transfers get 0 and accesses that ended in SIGBUS get a negative
-    // number, so that they are not put into one group.
+    // Failures without an error have no errno. For the key, a short transfer gets 0 and an access that ended in SIGBUS
+    // gets the negative number of the signal, so that the two are not put into one group.
     const auto err = static_cast<std::int16_t>(event.err != 0 ? event.err : -event.signal);
     const bool foreign = programs_.foreign(node, event.pid, event.ts_ns);
     const ScfKey key{node, event.syscall, err, texts.pattern(event.path), to.id, cause != nullptr, foreign};

@@ -1,5 +1,5 @@
-// Groups the failed calls of all dumps. The calls of a group differ only in time. Successful calls show whether a
-// failed call succeeded later, and the ordinal of the failed call.
+// Groups the failed calls of all dumps. The calls of a group differ only in time. Successful calls are read, too: they
+// show whether the same call succeeded later, and they are counted to find the ordinal of the failed call.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace rose::evidence {
 struct Peer {
   int node = NodeMap::kNone;
   int port = 0;          // 0: ephemeral or unknown
-  std::uint32_t id = 0;  // identifies the peer's text; 0: the call has no peer
+  std::uint32_t id = 0;  // equal for equal peers (ScfKey::peer); 0: the call has no peer
   std::string address;
 };
 
@@ -29,14 +29,14 @@ struct FailedCall {
       0;                // if `err` is 0: the number of bytes requested; 0: an access to a mapped file ended in SIGBUS
   std::string pattern;  // the pattern of the call's path
   Peer peer;
-  const Cause* cause = nullptr;    // the event that explains the failure; nullptr: none
+  const Cause* cause = nullptr;    // the cause that explains the failure; nullptr: none
   const Source* source = nullptr;  // the source of its first event
   const Observation* first = nullptr;
   std::uint64_t count = 0;
   std::int64_t first_ts = 0;
   std::int64_t last_ts = 0;
-  bool without_name = true;         // the paths of all its events are unlinked or truncated
-  bool searched = true;             // all its events are steps of a search along a path (search_steps())
+  bool without_name = true;         // all its events have the path of a deleted file, or only the end of a path
+  bool searched = true;             // all its events are steps of a search in several folders (search_steps())
   std::vector<std::int64_t> times;  // the timestamps of its first events, up to a limit
   bool foreign = false;             // made by processes whose program the test deployment does not run
   bool recovered = false;           // the same call succeeded later

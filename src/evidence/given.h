@@ -26,8 +26,8 @@ struct Given {
 
   [[nodiscard]] const config::Config& config() const { return *inputs.config; }
   [[nodiscard]] const std::string& name(int node) const { return nodes.name(node); }
-  // The duration from which the tracer recorded pauses and silences, ns: from the header of a dump, otherwise from the
-  // configuration.
+  // The shortest pause and the shortest silence that the tracer recorded, in nanoseconds: as in the header of a dump,
+  // otherwise as in the configuration.
   [[nodiscard]] std::int64_t pause_threshold() const;
   [[nodiscard]] std::int64_t network_threshold() const;
 };

@@ -220,8 +220,8 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     partition.ports.assign(ports.begin(), ports.end());
     if (!unknown_sender) partition.peers.assign(peers.begin(), peers.end());
     partition.all_others = unknown_sender || peers.size() + 1 == networks;
-    // The partition is one-way only if the other direction was observed and mostly stayed open. It may be silent for
-    // some of the time, because packets sent into a one-way partition are retransmitted at growing intervals.
+    // The partition is one-way only if the other direction was observed and mostly stayed open. The open direction may
+    // be silent for some of the time, because it carries retransmissions, which are sent at growing intervals.
     if (unknown_sender) {
       partition.direction = schedule::Direction::both;
     } else if (others_watched && out * 2 < in) {

@@ -132,7 +132,7 @@ Result<void> take_mapped(const Evidence& inputs, const std::vector<std::string>&
       by_address[address] = index;
       continue;
     }
-    // `host` may be named only in the header of a dump, whose events all have another name of the node.
+    // `host` may occur only in the header of a dump. All events of this dump then have another name for the node.
     bool taken = false;
     for (std::size_t i = 0; i < inputs.sources.size(); ++i) {
       const Source& source = inputs.sources[i];
@@ -157,8 +157,8 @@ Result<void> take_mapped(const Evidence& inputs, const std::vector<std::string>&
   return {};
 }
 
-// Matches a host whose tracer recorded a unit, service, pod or container with the name of a node, unless this is also
-// true of another host.
+// Matches a host to a node if the host's tracer recorded a unit, service, pod or container with the node's name, and no
+// other host is a match for this node.
 void match_labels(const Evidence& inputs, const std::vector<std::string>& names, const Mentioned& mentioned,
                   ByText& by_name, std::vector<std::string>& notes) {
   static constexpr std::array<std::string_view, 4> kNaming = {

@@ -32,8 +32,9 @@ class NodeMap {
   [[nodiscard]] int of(std::size_t source, const trace::Event& event) const;
   // The name of the event's node in the dump.
   [[nodiscard]] std::string dump_name(std::size_t source, const trace::Event& event) const;
-  // The node that owns the network of `node`, usually `node` itself; negative numbers are returned unchanged. Nodes
-  // that share a network by configuration (`network_of`) also share its faults, so their address identifies the owner.
+  // The node that owns the network of `node`, usually `node` itself; negative numbers are returned unchanged. If nodes
+  // share a network by configuration (`network_of`), a network fault affects all of them. So the owner stands for all
+  // of them, and their common address identifies the owner.
   [[nodiscard]] int network_of(int node) const { return node < 0 ? node : networks_[static_cast<std::size_t>(node)]; }
   [[nodiscard]] const std::vector<int>& networks() const { return networks_; }
   [[nodiscard]] bool shares_network(int node) const {
@@ -47,7 +48,8 @@ class NodeMap {
   // The node with this address (without a port) or name, as in the fields src, dst and peer of events; kNone or kShared
   // if it does not identify one node.
   [[nodiscard]] int of_address(std::string_view address) const;
-  // True if a dump contains events of this node. Silences of packets to other nodes were not recorded.
+  // True if a dump contains events of this node. Silences of packets that arrive at a node were recorded only if the
+  // node is watched.
   [[nodiscard]] bool watched(int node) const { return watched_[static_cast<std::size_t>(node)]; }
 
   // Groups of nodes that behave so similarly that a host may correspond to any of them.

@@ -10,8 +10,8 @@
 namespace rose::evidence {
 
 // For each event: whether it is a failed step of such a search. These failures are normal: a folder lacks the name, or
-// is not readable. A search counts only if it includes a system folder, because for an application that looks for its
-// own file on each of its disks such an error is a real failure.
+// is not readable. A search counts only if it includes a system folder: an application may also look for a file of its
+// own on each of its disks, and then the error is a real failure.
 [[nodiscard]] std::vector<bool> search_steps(const Source& source);
 
 // The last component of the path.

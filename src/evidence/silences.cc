@@ -19,7 +19,8 @@ constexpr std::uint32_t kRhythm = 10;  // packets that are needed to estimate ho
 // once.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
   const std::int64_t exchanging_ns = silence.start - times.begin;
-  // The interval can be estimated only if the dump contains the whole run, in which the packets were exchanged.
+  // event.packets were exchanged since the connection began. So the interval can be estimated only if the dump contains
+  // the whole run.
   if (times.workload == 0 || event.packets < kRhythm || exchanging_ns <= 0) return kHeartbeat;
   return std::clamp<std::int64_t>(10 * (exchanging_ns / event.packets), kSecond / 2, kHeartbeat);
 }
@@ -79,16 +80,18 @@ Sides sides_of(std::size_t s, const Observation& event, const Given& given) {
   return found;
 }
 
-// What the profile contains for a silence between two nodes on one service: nothing (`no`), a silence that is as long,
-// or a silence that lasted until the end of a run.
+// What the profile contains for two nodes and one service: no similar silence (`no`), a silence that is at least as
+// long, or a silence that lasted until the end of a run.
 enum class Usual { no, as_long, without_end };
 
 Usual usual_silence(const Source& source, const Observation& event, const Silence& silence, const Given& given) {
   Usual usual = Usual::no;
-  // A message names a peer, not a connection, so it cannot be compared with the connections of the profile.
+  // A log message that reports a silence names a peer, not a connection. So the silence cannot be compared with those
+  // of the profile.
   if (!given.inputs.profile || !event.seen()) return usual;
   for (const profile::Silence& known : given.inputs.profile->silences) {
-    // Compare silences of one service only, because a pair's idle connections do not make its busy ones benign.
+    // Compare only silences of the same service: that one connection of the pair is often idle does not make a silence
+    // of a busy connection benign.
     if (!known.is_of(event.sport, event.dport)) continue;
     const bool by_name = known.src == given.name(silence.src) && known.dst == given.name(silence.dst);
     const bool by_address = known.src == source.str(event.src) && known.dst == source.str(event.dst);
@@ -116,7 +119,7 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
     if (silence.end < c.start) continue;
     // A guess does not explain a silence that logs report.
     if (c.plainness < kLeastReported && c.plainness < plainness) continue;
-    // A node that reports a silence and then ends itself ended because of the silence.
+    // If a node reports a silence and then ends itself, the silence caused the end, not the end the silence.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
     // Other processes of the node continued. If the pair communicated after the end, the connection did not belong to
     // the ended process.
@@ -203,7 +206,7 @@ class Idle {
   std::map<std::pair<int, int>, Of> pairs_;
 };
 
-// By node that owns a network: the time of the last event, except silences, of the nodes in it.
+// For each node that owns a network: the time of the last event of the nodes in this network. Silences do not count.
 std::vector<std::int64_t> last_active(const Given& given) {
   std::vector<std::int64_t> last(static_cast<std::size_t>(given.nodes.count()), 0);
   for (std::size_t s = 0; s < given.inputs.sources.size(); ++s)
@@ -254,8 +257,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
     } else if (usual == Usual::without_end) {
       sorted.idle.push_back(silence);
     } else {
-      // The silence has not ended, and it is unknown whether a message remained unanswered. If all other activity of
-      // the two nodes ended when the silence began, the workload had probably ended.
+      // The workload had probably ended if the silence has not ended, it is unknown whether a message remained
+      // unanswered, and all other activity of the two nodes ended when the silence began.
       bool alone = true;
       if (silence.open && (event->flags & (trace::kOutstanding | trace::kIdle)) == 0 && event->seen() &&
           silence.src >= 0) {

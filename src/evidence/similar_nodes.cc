@@ -23,8 +23,8 @@ std::string behaviour_of_call(std::string_view syscall, std::string_view path) {
   return fmt::format("{} {}", syscall, path.empty() ? std::string{} : profile::tail_pattern(path, 1));
 }
 
-// A call to another host of the dump. The address and ephemeral ports are left out, because they differ between
-// deployments. The direction of connections distinguishes nodes: followers connect to their leader.
+// The behaviour "makes this call to another host of the dump". The address and ephemeral ports are left out, because
+// they differ between deployments. The direction of connections distinguishes nodes: followers connect to their leader.
 std::string behaviour_towards(std::string_view syscall, int port) {
   return port > 0 && port < kFirstClientPort ? fmt::format("{} to one of them at port {}", syscall, port)
                                              : fmt::format("{} to one of them", syscall);
@@ -163,7 +163,7 @@ struct Host {
   std::vector<bool> has;  // by behaviour: whether the host shows it
   std::uint64_t failures = 0;
   std::int64_t fault_ts =
-      0;  // time of its last process or network fault; hosts of the last incident are matched first, to different nodes
+      0;  // time of its last process or network fault, so that hosts of the last incident are matched first
 };
 
 std::map<std::string, Host, std::less<>> behaviours_of_hosts(const Evidence& inputs,

@@ -19,8 +19,9 @@ struct SimilarNode {
 };
 
 // Matches `hosts` to nodes; hosts that match no node are left out. `taken`: by node, whether another host corresponds
-// to it already. Equally similar nodes are assigned in turn, to the hosts with the latest faults first; if there are
-// more hosts than such nodes, several hosts correspond to one node.
+// to it already. If several nodes are equally similar to a host, it gets the one that has the fewest hosts so far.
+// Hosts with the latest faults are matched first. If there are more such hosts than nodes, several hosts correspond to
+// one node.
 [[nodiscard]] std::vector<SimilarNode> find_similar_nodes(const Evidence& inputs, const std::vector<std::string>& hosts,
                                                           const std::vector<bool>& taken);
 

@@ -56,7 +56,8 @@ bool resource_error(int err) {
 bool lasting_error(int err) { return err == ENOSPC || err == EDQUOT || err == EROFS || err == EMFILE || err == ENFILE; }
 
 bool connection_error(int err, std::string_view syscall, bool has_peer) {
-  // Further connects after a failed connect return many errors: EALREADY, EINVAL, ...
+  // After a connect has failed, further connects of the same socket return many kinds of errors (EALREADY, EINVAL,
+  // ...). So all errors of connect count, except those that the connection cannot have caused.
   if (syscall == "connect" && !resource_error(err) && err != EADDRNOTAVAIL && err != EBADF && err != ENOENT)
     return true;
   switch (err) {
@@ -114,7 +115,7 @@ bool usual_noise(int err, std::string_view syscall, std::string_view path) {
     case ETIMEDOUT: return !connection_error(err, syscall, false);  // a timed wait, such as that of futex
     case EEXIST:
       return syscall == "mkdir" ||
-             syscall == "mkdirat";  // every start but the first tries to create an existing folder, as with `mkdir -p`
+             syscall == "mkdirat";  // programs create their folders at each start, although they exist (`mkdir -p`)
     case EBADF: return syscall == "close" || syscall == "fcntl";
     case EPERM: return !lookup_call(syscall) && !data_call(syscall) && path.empty() && !socket_call(syscall);
     case ENOENT:
@@ -133,7 +134,7 @@ int ordinariness(int err, std::string_view syscall, std::string_view path, bool 
   // Reading /proc and /sys fails as well when descriptors or memory run out; that is only a consequence.
   const bool kernels_own = path.starts_with("/proc/") || path.starts_with("/sys/");
   if (resource_error(err) && !connection_error(err, syscall, has_peer)) return kernels_own ? 2 : 0;
-  if (err == EAGAIN) return 0;  // usual_noise() excludes all calls but those that fail at a limit
+  if (err == EAGAIN) return 0;  // the call reached a limit: for all other calls, usual_noise() was true
   switch (err) {
     case ENOENT:
     case EEXIST:

@@ -1,5 +1,6 @@
-// Finds connections that a node began and the other node never accepted. A program gives up such an attempt by its own
-// timer, so no call fails. If it opens a new connection for each attempt, no connection is silent for long either.
+// Finds connections that a node began and the other node never accepted. If the program gives up such an attempt by a
+// timer of its own, no call fails. If it opens a new connection for each attempt, no connection is silent for long
+// either. So neither failed calls nor silences show the problem.
 #pragma once
 
 #include <cstdint>

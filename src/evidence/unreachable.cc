@@ -97,7 +97,8 @@ std::vector<Contact> contacts(const Given& given) {
       if (reached && event.fd >= 0) {
         named[descriptor] = found.size();
       } else if (const auto only = named.find(descriptor); only != named.end()) {
-        // The connect was on a datagram socket, where it sends nothing, so it reached nobody.
+        // The socket is a datagram socket. A connect on such a socket sends nothing, so its success does not show that
+        // the peer was reached.
         if (kernel::sends_datagrams(kernel::syscall_name(event.syscall))) found[only->second].event = nullptr;
         named.erase(only);
       }
@@ -105,7 +106,7 @@ std::vector<Contact> contacts(const Given& given) {
     }
   }
   std::erase_if(found, [](const Contact& contact) { return contact.event == nullptr; });
-  // If a tracer lost events, they may be the accepts.
+  // If a tracer lost events, the missing accepts may be among them.
   const std::vector<Source>& sources = given.inputs.sources;
   if (std::none_of(sources.begin(), sources.end(), [](const Source& source) { return source.meta.lost > 0; }))
     for (const Contact& contact : unanswered(std::move(begun), found, services)) found.push_back(contact);

@@ -22,14 +22,14 @@ using logs::kNoTime;
 using trace::Event;
 using trace::EventType;
 
-constexpr std::size_t kMostPaths = 6;  // number of files to try for a message that names no file
+constexpr std::size_t kMostPaths = 6;  // at most this many files are tried for a message that names no file
 
 bool takes_path(const kernel::SyscallInfo& info) { return info.path >= 0 || info.path2 >= 0 || info.fd >= 0; }
 bool is_network_call(std::string_view call) {
   return call == "connect" || call.starts_with("accept") || call.starts_with("send") || call.starts_with("recv") ||
          call == "bind" || call == "listen" || call == "socket";
 }
-// True for errors with which connections fail or end. A read or write that returns such an error is that of a socket.
+// True for errors with which connections fail or end. A read or write that returns such an error uses a socket.
 bool ends_connection(int error) {
   switch (error) {
     case ECONNREFUSED:
@@ -55,9 +55,10 @@ bool is_process_call(std::string_view call) {
 
 void HintReader::add_call(const Hint& hint, const std::string& node, double weight) {
   const std::int64_t ts = case_.time_of(hint);
-  // number of calls so far; each call gets a later time, so that the most likely calls come first
+  // number of calls added so far; each call gets a later time than the previous one, so that the most likely call comes
+  // first
   std::int64_t later = 0;
-  std::size_t left = 12;  // number of faults to try for one message
+  std::size_t left = 12;  // how many more calls may be added for this message
   // If the message names a call that creates processes or maps memory, a file in the message is not that of the call.
   const bool of_process = !hint.syscalls.empty() && is_process_call(hint.syscalls.front());
   for (const std::string_view call : hint.syscalls) {
@@ -75,9 +76,9 @@ void HintReader::add_call(const Hint& hint, const std::string& node, double weig
       else paths = files_near(node, ts, call);
       if (paths.empty()) {  // no file is known
         if (case_.control() == nullptr) ++without_file_;
-        // A fault without a path also hits sockets and the output of the program, so use it only if the message names
-        // the call, and if sockets return the error. Otherwise use any file ("/*"), unless there is a control run,
-        // which would have shown the files that the node uses.
+        // A fault without a path also hits sockets and the output of the program. So leave out the path only if the
+        // message names the call and sockets can return the error, too; otherwise use any file ("/*"). If the message
+        // does not name the call, and the control run shows no file for it, the call is probably not meant: skip it.
         if (!hint.exact && case_.control() != nullptr) continue;
         paths.emplace_back(hint.exact && !only_of_files(hint.error) ? "" : "/*");
       }
@@ -93,9 +94,8 @@ void HintReader::add_call(const Hint& hint, const std::string& node, double weig
       if (!path.empty()) failed.path = out_.intern(path);
       if (!hint.peer.empty() && (of_connection || is_network_call(call))) failed.peer = out_.intern(hint.peer);
       failed.count = hint.count > 1 ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hint.count - 1, 100'000)) : 1;
-      // The failure is inferred if the message names no file, so that `path` is one of the files that the node uses; if
-      // it names no failed call, so that `call` is one of the calls that lose a peer; or if everything went on as
-      // before.
+      // The failure is inferred in three cases: the message names no file, so `path` is only a file that the node uses;
+      // the message names no failed call, so `call` is only a possible one; or the node continued as before.
       const bool inferred = (!path.empty() && hint.path.empty()) || hint.unnamed || hint.passing;
       out_.put(failed, origin_of(hint, weight, inferred));
       if (hint.count > 1) {

@@ -126,7 +126,8 @@ std::int64_t LogCase::latest(const logs::Hint& hint, const std::string& node) co
   const std::vector<logs::Message>& usual = evidence_.normal.nodes[difference.normal].messages;
   const std::size_t next = (after - 1)->normal + 1;
   const bool aligned = evidence_.failure.nodes[hint.log].aligned;
-  // If the log has no timestamps, its last message does not show when the run ended.
+  // If there is no next message, the limit is the end of the incident. A log without timestamps does not show it: the
+  // incident may then have lasted longer than its last message shows, until the end of the control run.
   const std::int64_t over = aligned ? std::max(last_, end_of(*control_)) : last_;
   std::int64_t until =
       next < usual.size() && usual[next].ts_ns != logs::kNoTime ? to_incident(node, usual[next].ts_ns) : over;

@@ -1,7 +1,7 @@
 // Determines by how much dumps reduce the weight of hints from logs. A dump contains every failed call, end, pause and
 // silence of its nodes during its time span. So if a message reports such an event, either the dump contains the event,
 // too, or it did not happen: a candidate from the message would at best repeat one from the dump. The exceptions are
-// silences and pauses, which may be too short for a tracer.
+// silences and pauses that were too short for the tracer to record them.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ using trace::Event;
 using trace::EventType;
 using trace::ProcessState;
 
-constexpr std::size_t kMostGuesses = 40;  // number of failed calls of one node
+constexpr std::size_t kMostGuesses = 40;  // at most this many failed calls are guessed for one node
 
 // The origin of an observation that no message mentions. `since_ns`: see Origin.
 Origin assumed(double weight, std::string words, std::int64_t since_ns = 0) {
@@ -182,7 +182,7 @@ void Guesses::add_failed_call(const Event* done, const std::string& node, std::i
       distance.calls > 0
           ? fmt::format("; its thread made {} more call{} in between", distance.calls, distance.calls == 1 ? "" : "s")
           : "");
-  // All calls between two messages together count less than one message.
+  // `calls` is less than 1, so any number of calls counts less than one message.
   const double calls = static_cast<double>(distance.calls) / (static_cast<double>(distance.calls) + kCallsPerMessage);
   const double weight =
       kGuessedCall / (1 + static_cast<double>(distance.messages) + calls) * (1 - kCauseReported * explicitness_);

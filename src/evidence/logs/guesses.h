@@ -16,16 +16,16 @@ class Guesses {
   Guesses(const LogCase& log_case, LogSource& out);
 
   // Adds failed calls and an end of the process before the most important observable of each node (its anchor); if no
-  // node has an observable, before the end of each log. The failed calls are calls of the control run. They are ranked
-  // by the number of messages between the call and the anchor, then by the number of calls that the same thread made in
-  // between, as far as the trace shows.
+  // node has an observable, before the end of each log. Calls that succeeded in the control run are guessed to have
+  // failed. They are ranked by the number of messages between the call and the anchor, then by the number of recorded
+  // calls that the same thread made in between.
   void add_calls();
   // Adds a pause and a partition of each node, unless a message names a cause.
   void add_stops();
 
  private:
-  // Adds failed calls and an end before the first message of `anchor` in this log; before the end of the log if
-  // `anchor` is null.
+  // Adds failed calls and an end of the process before the first message of `anchor` in this log; before the end of the
+  // log if `anchor` is null.
   void add_calls_before(std::size_t log, const logs::Observed* anchor);
   // How far a site is from the anchor.
   struct Distance {
@@ -39,7 +39,7 @@ class Guesses {
   const LogCase& case_;
   const logs::Evidence& evidence_;
   LogSource& out_;
-  // the greatest weight of a hint other than an exception. It says how explicitly the logs name a cause.
+  // the greatest weight of a hint other than an exception: how explicitly the logs name a cause
   double explicitness_ = 0;
 };
 

@@ -38,7 +38,7 @@ class HintReader {
   // process and the first message of the next process of its node. A node that was silent for longer was therefore
   // still running at the beginning of its silence.
   void find_restart_delay();
-  // True for an end whose only evidence is that the node starts again later in the same log.
+  // True for an end whose only evidence is that the same log later contains another start of the node.
   [[nodiscard]] bool between_lives(const logs::Hint& hint) const;
 
   // The node on which the failure occurred: the node that logged the message, unless the message reports a peer's

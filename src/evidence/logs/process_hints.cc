@@ -49,8 +49,8 @@ void HintReader::add_end(const Hint& hint, const std::string& node, double weigh
   if (hint.helper && alive_.insert(node).second) out_.put_context(start(node, std::min(case_.first(), gone - 1)));
   end.flags = static_cast<decltype(end.flags)>((hint.helper ? 0 : trace::kMain) |
                                                (hint.out_of_memory ? trace::kOutOfMemory : 0));
-  // The end is inferred if its evidence is a silence or the node's next start, if the message does not name the node,
-  // or if everything went on as before.
+  // The end is inferred in three cases: its evidence is a silence or the node's next start; the message does not name
+  // the node; or everything continued as before.
   const bool inferred = (!hint.reported && !hint.itself) || hint.unnamed || hint.passing;
   const Origin origin = origin_of(hint, weight, inferred, since);
   out_.put(end, origin);

@@ -17,7 +17,8 @@ using logs::Thrown;
 
 constexpr std::size_t kMostSites = 4;
 
-// True for a frame of the JDK or of a language runtime: its exceptions are caused by the code that called it.
+// True for a frame of the JDK or of a language runtime. If such code throws, the method of the program that called it
+// is the site.
 bool of_platform(const Frame& frame) {
   static constexpr std::array kPackages =
       std::to_array<std::string_view>({"scala.", "kotlin.", "groovy.", "org.codehaus.groovy.", "clojure."});
