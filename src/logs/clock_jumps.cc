@@ -84,7 +84,8 @@ class JumpFinder {
           file.last = std::max(file.last, all[end].ts_ns);
         }
         file.end = end;
-        // Times since the start of a program begin again at zero at each start, so they show no clock.
+        // Times since the start of a program begin again at zero at each start, so they do not show that a clock was
+        // set.
         const Source& source = logs_.sources[all[begin].source];
         if (file.first != kNoTime && source.timed >= 3 && source.time_kind != TimeKind::since_boot)
           files_.push_back(file);
@@ -96,7 +97,7 @@ class JumpFinder {
   void look(const OneFile& file) {
     std::size_t begin = file.begin;
     while (begin < file.end && time(file, begin) == kNoTime) ++begin;
-    // The longest ordinary gap in the log. Up to this much of a jump may be time that passed.
+    // The longest ordinary gap in the log. A jump may include up to this much time that really passed.
     std::int64_t quiet = kSecond;
     std::vector<ClockStep> steps;
     for (std::size_t i = begin + 1; i < file.end; ++i) {
@@ -155,8 +156,8 @@ class JumpFinder {
         if (const std::int64_t ts = time(other, i); ts != kNoTime && ts > before && ts <= end + kEndTogether)
           ++meanwhile;
     }
-    // If the message after the jump is less than half of the jump later than the end of the other logs, the node may
-    // only have been stopped last.
+    // The message after the jump must be later than the end of all other logs by at least half of the jump. Otherwise,
+    // the node may only have been the last one to be stopped.
     if (last == kNoTime || time(file, step.message) - last < step.hi / 2 || before > last + kEndTogether ||
         std::abs(last - end) > kEndTogether || is_stop(file, step.message))
       return 0;
@@ -189,8 +190,8 @@ class JumpFinder {
     return talking >= kActiveNode && quiet < longer;
   }
 
-  // The smallest likely change. During the jump, the log may have been silent for longer than its usual gaps. The
-  // change is known only to within kEndTogether, because without the jump the log ends together with the others.
+  // The smallest likely change. The log may have been silent before the jump for longer than its usual gaps. The change
+  // follows from the assumption that all logs end together, which is exact only to kEndTogether.
   static std::int64_t least_change(const ClockStep& step) {
     return std::min(step.lo, step.hi - std::min(kEndTogether, step.hi / 10));
   }
@@ -228,7 +229,8 @@ class JumpFinder {
            std::abs(a.jump.at_ns - b.jump.at_ns) <= kJumpMinute;
   }
 
-  // Ignores jumps that all logs share, such as the end of summer time or another time zone, because they are no fault.
+  // Ignores jumps that all logs share, such as the end of summer time or a change of the time zone, because they are no
+  // fault.
   void ignore_common_jumps() {
     std::vector<bool> common(found_.size(), false);
     for (std::size_t i = 0; i < found_.size(); ++i) {

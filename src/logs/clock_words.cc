@@ -15,7 +15,8 @@ namespace {
 // as a limit, or give its sign, are at most this far before the match or after the amount.
 constexpr std::size_t kWithin = 200, kNearby = 24;
 constexpr double kLeastOff = 100e6;  // ns; smaller differences between clocks are normal
-// ns; the same if the message says that the difference exceeds a limit, as in "clock skew 0.08s > max 0.05s"
+// ns; used instead of kLeastOff if the message says that the difference exceeds a limit ("clock skew 0.08s > max
+// 0.05s")
 constexpr double kLeastOffBeyondLimit = 10e6;
 constexpr double kMostOff = 100.0 * 366 * 24 * 3600e9;
 constexpr double kMoreThan = 2;  // factor for a message that states only the limit which the difference exceeds

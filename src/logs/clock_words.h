@@ -1,6 +1,6 @@
 // Reads what a message states about a wrong clock: by how much, and whether it is the clock of the node that logs the
-// message. Uses the patterns of src/knowledge/clocks.toml. A message that states no amount is ignored unless its
-// pattern is marked "unsaid". Pure.
+// message. Uses the patterns of src/knowledge/clocks.toml. A message that states no amount counts only if its pattern
+// is marked "unsaid". Pure.
 #pragma once
 
 #include <cstdint>

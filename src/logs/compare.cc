@@ -9,13 +9,15 @@ namespace rose::logs {
 namespace {
 
 constexpr double kMoreOften = 0.3;     // weight of a kind that the normal log also has, but far less often
-constexpr std::uint64_t kFarMore = 3;  // factor: this many times the normal count is far more
+constexpr std::uint64_t kFarMore = 3;  // factor: from this many times the normal count on, a kind is far more frequent
 constexpr double kQuiet = 0.5;         // factor: the message is neither a warning nor an error by its level or words
 
 // The longest subsequence of `pairs` that ascends in both indices.
 std::vector<Matched> ascending(std::vector<Matched> pairs) {
   std::sort(pairs.begin(), pairs.end(), [](const Matched& a, const Matched& b) { return a.failure < b.failure; });
-  std::vector<std::uint32_t> tails;  // for each length, the index of the pair that ends the best chain
+  // For each length, the index of the last pair of a chain of this length: of the chain that ends at the smallest
+  // `normal`, because most pairs can extend it.
+  std::vector<std::uint32_t> tails;
   std::vector<std::uint32_t> before(pairs.size(), UINT32_MAX);
   for (std::uint32_t i = 0; i < pairs.size(); ++i) {
     const auto place =
@@ -177,7 +179,7 @@ Difference compare(const Logs& failure, const Logs& normal, const Templates& kin
       const std::uint64_t count = count_of(node, message.kind);
       const bool loud = message.level >= Level::warning || error_words(kinds.text(message.kind)) != 0;
       if (normal.nodes.empty() && !loud) continue;
-      // A kind that the normal log also has must occur kFarMore times as often, plus two.
+      // A kind that the normal log also has is an observable only if it occurs kFarMore times as often, plus twice.
       if (most != 0 && count < most * kFarMore + 2) continue;
       out.observed.push_back({n, message.kind, i, count, most, (most == 0 ? 1 : kMoreOften) * (loud ? 1 : kQuiet)});
     }

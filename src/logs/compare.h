@@ -15,8 +15,8 @@
 namespace rose::logs {
 
 inline constexpr std::size_t kNoNode = std::numeric_limits<std::size_t>::max();
-// The number of edits at which Myers' algorithm gives up on a thread. The messages of a thread that differs more are
-// matched by occurrence: the nth message of a kind with the nth of the same kind.
+// Myers' algorithm gives up on a thread that differs by more edits than this. The messages of such a thread are matched
+// by occurrence: the nth message of a kind with the nth message of the same kind in the other log.
 inline constexpr std::size_t kMostEdits = 2000;
 
 // Two matching messages: indices into the messages of the failure's node and of the normal node.
@@ -31,13 +31,13 @@ struct Observed {
   std::uint32_t first = 0;  // index of the first unmatched message of this kind
   // number of these messages in the failure, and in the normal node that has the most of them
   std::uint64_t count = 0, normal = 0;
-  // 1: no normal node has the message; between 0 and 1: the failure only has more of it, or it is neither a warning nor
-  // an error
+  // 1: no normal node logs this kind of message; less than 1: a normal node logs it less often, or it is neither a
+  // warning nor an error
   double weight = 0;
 };
 
 struct NodeDifference {
-  std::size_t normal = kNoNode;  // the node of the normal log with which this node was compared
+  std::size_t normal = kNoNode;  // index of the normal log's node with which this node was compared
   // the matching messages of all threads. Their indices ascend in both logs, so they are the common time line of the
   // logs.
   std::vector<Matched> matched;
@@ -52,8 +52,8 @@ struct Difference {
 // that name an error are observables.
 [[nodiscard]] Difference compare(const Logs& failure, const Logs& normal, const Templates& kinds);
 
-// The longest list of pairs of equal values whose indices ascend in both sequences. It is the longest only if the
-// sequences differ by at most kMostEdits.
+// Pairs of equal values whose indices ascend in both sequences. The list is the longest one possible if the sequences
+// differ by at most kMostEdits; otherwise it may be shorter.
 [[nodiscard]] std::vector<Matched> match_sequences(std::span<const TemplateId> failure,
                                                    std::span<const TemplateId> normal);
 

@@ -1,5 +1,5 @@
-// Finds the parts of a message that meaning.cc, path.cc and named_call.cc need: the error and its position, the path,
-// the peer and the call.
+// Finds the parts of a message that a MessageReader combines to its meaning: the error and its position, the path, the
+// peer and the call.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +34,9 @@ struct Found {
 // An atom of Erlang that names an error, as in "{error,enospc}". It must be a whole word between punctuation
 // characters.
 [[nodiscard]] Found error_atom(std::string_view low);
-// An error number alone in parentheses: "Can't connect to MySQL server on '10.0.0.2' (111)". Use it only for messages
-// that report a failed attempt, because numbers with another meaning look the same. Numbers before `from` do not count:
-// "peer (1) failed".
+// An error number alone in parentheses: "Can't connect to MySQL server on '10.0.0.2' (111)". Use this function only for
+// messages that report a failed attempt, because numbers with another meaning look the same. Numbers before the offset
+// `from` do not count: in "peer (1) failed", the number is that of the peer.
 [[nodiscard]] Found error_in_brackets(std::string_view low, std::size_t from);
 // An error number after a comma at the end of a message: "failed to connect to 10.0.0.2:9444, error 111".
 [[nodiscard]] Found error_at_end(std::string_view low);
@@ -57,8 +57,8 @@ struct Found {
 
 // The path nearest to the error. It is in quotes, or it is a word with a slash. "" if there is none.
 [[nodiscard]] std::string find_path(std::string_view text, const Found& error);
-// The last address in the message: "10.0.0.1:7000", "10.0.0.1". It is the peer's, because pairs are printed as "local
-// -> peer". "" if there is none.
+// The last address in the message: "10.0.0.1:7000", "10.0.0.1". If a message contains two addresses ("local -> peer"),
+// the last one is usually that of the peer. "" if there is none.
 [[nodiscard]] std::string find_peer(std::string_view text);
 
 }  // namespace rose::logs

@@ -116,15 +116,15 @@ void MessageReader::read_failure() {
   if (!meaning_.exact && meaning_.operation == Operation::unknown) meaning_.operation = find_operation(0, error_);
   if (meaning_.error == EAGAIN && names_lock()) meaning_.operation = Operation::lock;
   meaning_.path = find_path(text_, error_);
-  if (meaning_.operation == Operation::accept) meaning_.path.clear();  // the address of a Unix socket
+  if (meaning_.operation == Operation::accept) meaning_.path.clear();  // it is the address of a Unix socket
   // A connection has no path. If there is a path, the call that exceeded the limit of descriptors opened that file.
   if (meaning_.operation == Operation::unknown && !meaning_.path.empty() &&
       (meaning_.error == EMFILE || meaning_.error == ENFILE))
     meaning_.operation = Operation::open;
 }
 
-// Reads a failure without an error. If several attempts are reported as failed, the last one is the failed call: "Error
-// saving the database, unable to open x.new".
+// Reads a failure of which the message states no error. If several attempts are reported as failed, the last one is the
+// failed call: "Error saving the database, unable to open x.new".
 void MessageReader::read_in_vain() {
   std::size_t last = 0;
   for (const Statement& statement : statements_)

@@ -1,5 +1,5 @@
 // Reads what a message reports: a failed call and its error, a missing peer, a process that was killed or ended, a
-// stop. Uses the patterns of src/knowledge; for a message that no pattern matches, the Meaning is empty. Pure. It reads
+// stop. Uses the patterns of src/knowledge; for a message that no pattern matches, the Meaning is empty. Pure. Reads
 // the text once and makes few allocations.
 #pragma once
 
@@ -59,7 +59,7 @@ struct Meaning {
   bool traceback = false;
   bool out_of_memory = false;
   bool lost = false;  // a peer is missing, silent or refuses connections
-  // lost: the offset after the words that report the missing peer; 0: only an error reports it
+  // lost: the offset after the words that report the missing peer; 0: no words, only an error shows that it is missing
   std::size_t lost_end = 0;
   bool cut_off = false;     // the network interface of the writer is down, or its kernel drops packets
   bool unresolved = false;  // a host name was not resolved: the missing peer may be the name server
@@ -71,14 +71,15 @@ struct Meaning {
   bool failed = false;   // an operation on a file failed, and no reason is stated; `error` is 0
   bool late = false;  // an action or a wait took too long: a timeout, a missed heartbeat, a slow disk, a stopped clock
   std::int64_t own_pause_ns = 0;  // how long the writer was paused, as the message states it; 0: no pause is reported
-  // own_pause_ns is a default, because the message states no duration: "resumed from suspend"
+  // the message states no duration ("resumed from suspend"), so own_pause_ns is a default
   bool pause_unstated = false;
   std::int64_t other_pause_ns = 0;  // how long the writer, a manager, suspended another node; 0: it suspended none
   std::int64_t slow_disk_ns = 0;    // duration of the disk operation that is reported as slow; 0: none is reported
   std::optional<ClockWords> clock;  // set if a clock is reported as wrong
-  std::string_view call;     // the system call of the native method of the JDK that threw the error; "": none is named
-  bool torn = false;         // data that were read from a file differ from those that were written
-  bool unclean = false;      // the node's previous process did not shut down cleanly
+  // the system call that a native method of the JDK makes, if the message shows that this method threw; "": unknown
+  std::string_view call;
+  bool torn = false;         // the data of a file are incomplete or damaged
+  bool unclean = false;      // the writer's previous process did not shut down cleanly
   bool divided = false;      // nodes on both sides of a partition run
   bool reunited = false;     // partitioned nodes are connected again
   bool stopping = false;     // an orderly stop begins, or has ended
@@ -97,10 +98,10 @@ struct Meaning {
 // `nodes`: names and addresses of nodes; null if none are known.
 [[nodiscard]] Meaning read_meaning(std::string_view text, const knowledge::NamesOfNodes* nodes = nullptr);
 
-// The system calls that return this error in practice when this operation is executed, most likely first. Empty if it
-// makes no sense to inject the error into any call. `exact`: only the calls of the operation itself.
+// The system calls that return this error in practice during this operation, most likely first. Empty if it makes no
+// sense to inject the error into any call. `exact`: only the calls that perform the operation itself.
 [[nodiscard]] std::vector<std::string_view> calls_that_fail(int error, Operation operation, bool exact = false);
-// The system calls of an operation. Used for messages which report that the operation failed, but name no error.
+// The system calls that perform an operation. Used for messages that report its failure but name no error.
 [[nodiscard]] std::vector<std::string_view> calls_of_operation(Operation operation);
 // The errors that a call returns in practice, most frequent first. Used if the log names no error.
 [[nodiscard]] std::vector<int> errors_of(std::string_view syscall);

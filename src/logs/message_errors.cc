@@ -30,7 +30,7 @@ Operation operation_named(std::string_view name) {
 }  // namespace
 
 Found MessageReader::stated_error(bool vague) const {
-  // the last match of the first entry, because the cause comes last ("Caused by: ...")
+  // Of the first pattern that matches, use the last match, because the cause comes last ("Caused by: ...").
   const Statement* best = nullptr;
   for (const Statement& statement : statements_)
     if (statement.entry->says == Says::error && statement.entry->vague == vague &&

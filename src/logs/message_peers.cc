@@ -17,7 +17,7 @@ constexpr std::size_t kLongestAnswer = 160;
 // True if the message is about a connection, and not about a disk: "An I/O error occurred while sending to the
 // backend."
 bool is_of_connection(std::string_view low) {
-  // A closed connection also yields "End of file".
+  // Programs also report a closed connection as "End of file", so these words do not mean a file.
   const bool file = low.find("file") != std::string_view::npos && low.find("end of file") == std::string_view::npos;
   return !file && mentions(low, {"connection", "socket", "sending to", "receiving from", "backend", "remote host"}) &&
          !mentions(low, {"disk", "sector", " dev ", "device", "block", "journal", "volume"});
@@ -122,7 +122,7 @@ void MessageReader::conclude_from_error() {
       meaning_.operation = Operation::unknown;
       meaning_.lost = true;
       break;
-    case EINVAL:  // a blackhole route returns this error
+    case EINVAL:  // a call fails with this error if the route to the peer is a blackhole route
       if (!meaning_.peer.empty()) meaning_.lost = true;
       break;
     default: break;

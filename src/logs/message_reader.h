@@ -14,8 +14,8 @@
 
 namespace rose::logs {
 
-// A duration that a message states. A limit ("expected less than 1s", "limit 3s", "> 5s") does not count as a measured
-// duration.
+// A duration that a message states. `bound`: it is a limit ("expected less than 1s", "limit 3s", "> 5s") and was not
+// measured.
 struct Stated {
   std::size_t at = 0;
   double ns = 0;
@@ -39,7 +39,7 @@ class MessageReader {
 
  private:
   [[nodiscard]] bool has(knowledge::Says what) const { return first(what) != nullptr; }
-  // The first match in the message.
+  // The first match of a pattern with this meaning in the message; null if there is none.
   [[nodiscard]] const knowledge::Statement* first(knowledge::Says what) const {
     const knowledge::Statement* best = nullptr;
     for (const knowledge::Statement& other_statement : statements_)

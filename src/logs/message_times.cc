@@ -17,7 +17,7 @@ using knowledge::Statement;
 // (the limit of a watchdog) is used.
 constexpr double kLeastSlowDisk = 100e6;
 constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000, kHungUnstated = 30'000'000'000;
-constexpr double kLongestSpan = 3600e9;  // ns; a longer duration is not that of a pause or an operation
+constexpr double kLongestSpan = 3600e9;  // ns; longer durations are ignored: pauses and operations are shorter
 // Distances in characters.
 constexpr std::size_t kUnitDistance = 28;                     // largest distance between a number and its unit
 constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;  // largest distance of words that mark a number as a limit
@@ -26,8 +26,8 @@ bool ends_with_any(std::string_view text, std::initializer_list<std::string_view
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });
 }
 
-// True if the number from `at` to `end` is the size of a heap and not a number of minutes: collectors of garbage write
-// "40M->39M(64M)". `last_size` is the end of the last size.
+// True if the number from `at` to `end` is the size of a heap and not a number of minutes: garbage collectors log
+// "40M->39M(64M)". `last_size`: the end of the previous size in the text; 0: there is none.
 bool is_size(std::string_view low, std::size_t at, std::size_t end, std::size_t last_size) {
   return low.substr(end).starts_with("->") || low.substr(0, at).ends_with("->") ||
          (last_size != 0 && at == last_size + 1 && low[last_size] == '(');
@@ -108,8 +108,8 @@ std::int64_t MessageReader::own_pause() {
   return kHungUnstated;
 }
 
-// The duration of a suspension that the message states after `begin`; 0 if it states none. Other durations in such a
-// message are how long it took to resume, or how long the machine has been up.
+// The duration of a suspension that the message states after `begin`; 0 if it states none. The words before the number
+// distinguish it from other durations in such messages: the time that the resumption took, or the machine's uptime.
 std::int64_t MessageReader::duration_after(std::size_t begin) const {
   for (const Stated& span : spans())
     if (span.at >= begin && !span.bound &&

@@ -66,9 +66,9 @@ std::string_view call_of_native(std::string_view method) {
   return found == kNatives.end() ? std::string_view() : found->second;
 }
 
-// The operation of the first of the next frames whose method is in kMethods. This is needed because the trace of a
-// UnixException of Java and that of an IOException of .NET contain no native method. The names are those in the sources
-// of the JDK (sun.nio.fs, sun.nio.ch) and of dotnet/runtime (System.Private.CoreLib).
+// The operation of the first frame, among the first kFrames, whose method is in kMethods. This is needed for exceptions
+// whose stack traces contain no native method: UnixException of Java and IOException of .NET. The names are those in
+// the sources of the JDK (sun.nio.fs, sun.nio.ch) and of dotnet/runtime (System.Private.CoreLib).
 Operation operation_of_frames(std::string_view frames) {
   constexpr std::size_t kFrames = 8;
   struct Method {
@@ -198,7 +198,8 @@ Operation named_call(std::string_view low, const Found& error, std::string_view&
       const std::string_view lead = begin > 0                         ? word.substr(0, begin)
                                     : space == std::string_view::npos ? std::string_view(": ")
                                                                       : rest.substr(0, space + 1);
-      // "failed to write /x: ..." names only the purpose, which may differ from the call, so the name must stand apart.
+      // In "failed to write /x: ...", the word names the purpose and not the call, so the name of a call must stand
+      // apart from other words.
       const bool apart = lead.ends_with(": ") || lead.ends_with(" - ") || lead.ends_with('"') || lead.ends_with('\'') ||
                          lead.ends_with('(') || lead.ends_with('[') || lead.ends_with('=') ||
                          lead.find_first_not_of(" \t") == std::string_view::npos;

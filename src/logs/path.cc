@@ -61,9 +61,10 @@ bool names_line(std::string_view following) {
   return false;
 }
 
-// True if the path is a position in source code. Programs in these languages run without their source files, so they
-// never read or write them, whatever form the line number has: "x/Device.cc: 604:", "x/device.cpp(604)". A script is
-// also a file where it runs, so a path to a script is a position only if a line number follows.
+// True if the path is a position in source code. For a language in kCompiled, every path is a position, in whatever
+// form the line number follows ("x/Device.cc: 604:", "x/device.cpp(604)"), because programs in these languages never
+// read or write their source files. A program may read a script, so a path to a script is a position only if a line
+// number follows.
 bool is_position(std::string_view path, std::string_view following) {
   constexpr std::array<std::string_view, 14> kCompiled{".c",  ".cc",  ".cpp",   ".cxx", ".h",  ".hpp", ".hh",
                                                        ".go", ".erl", ".scala", ".kt",  ".rs", ".ml",  ".java"};
@@ -71,7 +72,7 @@ bool is_position(std::string_view path, std::string_view following) {
          std::ranges::any_of(kCompiled, [&](std::string_view extension) { return path.ends_with(extension); });
 }
 
-// True if a path that a client requested follows.
+// True if the path after `before` is that of a client's request: "GET /x".
 bool is_request(std::string_view before) {
   for (const std::string_view verb : {"GET ", "PUT ", "POST ", "HEAD ", "PATCH ", "DELETE ", "OPTIONS "})
     if (before.ends_with(verb)) return true;

@@ -1,6 +1,6 @@
-// Reads log files into messages with timestamps. Each message has a kind (template), a stream (its thread; without one,
-// its logger; or none) and, within a budget, its text. Source reports how each file was read. The effort is bounded for
-// any input: memory by the limits below, time by the size of the files.
+// Reads log files into messages with timestamps. Each message has a kind (template) and a stream: its thread, or its
+// logger if the message names no thread. Its text is kept within a budget. Source records how each file was read. For
+// any input, the limits below bound the memory, and the time is proportional to the size of the files.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@
 
 namespace rose::logs {
 
-// Limits for all files together. Beyond kMostMessages, only the first messages of each kind are kept. The others are
-// counted.
+// Limits for all files together. Beyond kMostMessages, only the first messages of each kind are kept, and the others
+// are only counted.
 inline constexpr std::size_t kMostMessages = 8'000'000;
 // Beyond this size, only the texts of the first kTextsPerKind messages of each kind are kept.
 inline constexpr std::size_t kMostTextBytes = std::size_t{192} << 20;
@@ -38,7 +38,7 @@ struct Message {
   Level level = Level::none;
 };
 
-// One file, and how it was read. A file with the lines of several nodes has one Source for each of these nodes.
+// One file, and how it was read. If the file has lines of several nodes, there is one Source for each of these nodes.
 struct Source {
   std::filesystem::path path, folder;  // see Input
   std::string node;  // the node given for the file; in a shared file, the node of these lines; "": unknown
@@ -59,7 +59,7 @@ struct Source {
   std::uint64_t cut = 0;               // number of lines that were truncated
   std::uint64_t overflow = 0;  // number of messages without a kind of their own, because there were too many kinds
   bool zoned = false;          // the timestamps state their zone
-  bool newest_first = false;   // the newest line came first, and the order was reversed
+  bool newest_first = false;   // the newest line came first in the file; the messages were put in the usual order
   TimeKind time_kind = TimeKind::date_time;  // the least complete kind of timestamp in the file
   bool dated = false;                        // at least one timestamp states its year
   bool year_of_others = false;               // the timestamps have no year, and got the year of the other files
@@ -67,13 +67,14 @@ struct Source {
   std::int64_t first_ns = kNoTime, last_ns = kNoTime;
 };
 
-// The messages of one node, in order. If the node of a log is unknown, the messages of that log.
+// The messages of one node, in order; or those of one log, if it is unknown which node wrote it.
 struct NodeLog {
   std::string node;  // "": unknown
   std::string name;  // the name in reports: the node; if unknown, the host; if unknown, the name of the log
   std::vector<Message> messages;
   std::vector<std::uint64_t> counts;  // number of messages by kind, including those that were not kept
-  bool aligned = false;               // the times were taken from another run, so gaps between them mean nothing
+  bool aligned = false;               // the log has no timestamps; align() took times from another run, so gaps
+                                      // between them mean nothing
 };
 
 class Logs {
@@ -101,7 +102,7 @@ struct Input {
 };
 
 struct ReadOptions {
-  std::vector<CustomForm> custom;  // the first form whose glob matches a file is used for that file
+  std::vector<CustomForm> custom;  // the first of these forms whose glob matches a file is used for that file
   std::int64_t zone_ns = 0;        // ns east of Greenwich, for times without a zone
   // Maps a host that a line names to a node; "" if the host is no node. Used for files whose node was not given. If the
   // function is empty, all lines of a file are assumed to come from one node.

@@ -15,8 +15,8 @@ struct Span {
 // Parses a duration that begins with the digit at `at`: "59.9s", "3600123 ms", "5 seconds", "1m0.004s". `low` is in
 // lower case. Makes no allocation.
 [[nodiscard]] Span read_span(std::string_view low, std::size_t at);
-// Parses hours, minutes and seconds that begin with the digit at `at`: "00:00:02.332". The caller must know from the
-// text before them that they are a duration and not a time of day.
+// Parses a duration in hours, minutes and seconds that begins with the digit at `at`: "00:00:02.332". A time of day
+// looks the same, so the caller must know from the preceding text that it is a duration.
 [[nodiscard]] Span read_clock_span(std::string_view text, std::size_t at);
 
 }  // namespace rose::logs

@@ -114,8 +114,8 @@ TemplateId Templates::place(const std::vector<Word>& words, Level level, Word lo
       return best;
     }
   }
-  // The leaf is full, because some words vary without having a recognisable form (names of tables, texts of users).
-  // Further messages share one kind, so that the cost of a message stays constant.
+  // A leaf becomes full if words vary that do not have the form of a variable part (names of tables, texts of users).
+  // Its further messages share one additional kind, so that the cost of a message stays constant.
   if (full && leaf->second.size() > kMostInLeaf) return leaf->second.back();
   if (kinds_.size() >= kMost) {
     ++overflow_;

@@ -28,7 +28,7 @@ class Templates {
   // the most kinds; further messages get one common kind per level ("other")
   static constexpr std::size_t kMost = 50'000;
   static constexpr std::size_t kMostWords = 64;  // the most words of a template; one placeholder stands for the rest
-  // The most kinds in one leaf of the tree. An additional kind takes all messages that match none of these kinds.
+  // The most kinds in one leaf of the tree. Messages that match none of them get one additional kind.
   static constexpr std::size_t kMostInLeaf = 128;
   static constexpr double kSimilar = 0.6;  // the least share of equal words in messages of one kind
 
@@ -68,8 +68,7 @@ class Templates {
   std::vector<bool> plain_;                // indexed by Word: true if it consists of lower-case letters
   std::unordered_map<std::uint64_t, std::vector<TemplateId>>
       leaves_;  // key: a hash of level, logger, length, errors and the first two words
-  // The number of different first words in messages of one length. The key is a hash of length, level, logger and
-  // errors.
+  // Key: a hash of length, level, logger and errors; value: the number of different first words of such messages.
   std::unordered_map<std::uint64_t, std::uint32_t> children_;
   std::unordered_map<std::uint8_t, TemplateId> others_;
   std::vector<Word> scratch_;

@@ -10,7 +10,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLongestJavaName = 512;  // as in schedules
+constexpr std::size_t kLongestJavaName = 512;  // characters; schedules have the same limit
 constexpr std::size_t kMostSent = 4;           // exceptions in one trace that peers sent
 constexpr std::size_t kMostHeaderLines = 30;   // lines of the message of one exception
 
@@ -167,8 +167,9 @@ class Reader {
     Frame frame;
     const bool framed = read_frame(bare, frame);
     if (suppressed_ && !bare.empty()) {
-      // Skip a suppressed exception. Its causes are indented below it; if the indentation was lost, it ends at the next
-      // cause. Its message may have several lines.
+      // Skip a suppressed exception with its causes, which are indented more than it. It ends at a line that is
+      // indented less: at a cause, or, after its first frame, at any such line (before that, the line may belong to its
+      // message). If the log has lost the indentation, it ends at the next cause.
       const bool cause = bare.starts_with("Caused by: ") || bare.starts_with("Wrapped by: ");
       if (*suppressed_ == 0 ? cause : indent_of(line) < *suppressed_ && (cause || suppressed_framed_))
         suppressed_.reset();
@@ -292,7 +293,7 @@ class Reader {
   std::optional<std::size_t> suppressed_;  // the indentation of the suppressed exception that is being skipped
   bool suppressed_framed_ = false;         // a frame of the suppressed exception was read
   bool root_first_ = false;
-  std::string inner_;  // the peer's class that the current exception represents
+  std::string inner_;  // the class of the peer's exception, if the current exception is a RemoteException
   StackTrace sent_;
 };
 

@@ -29,8 +29,8 @@ struct Thrown {
   std::string class_name;     // "java.io.IOException"
   std::string message;        // in one line; "": none
   std::vector<Frame> frames;  // innermost first
-  // The number of outer frames that this exception shares with the exception that wrapped it. It was caught further in,
-  // so the methods of these frames got only the wrapper.
+  // The number of outer frames that this exception shares with the exception that wrapped it. The exception was caught
+  // in a frame inside of these, so the methods of the shared frames saw only the wrapper.
   std::size_t common = 0;
   // A peer threw the exception and sent it in its answer (Hadoop's RemoteException). The frames are then those of the
   // peer.
@@ -47,7 +47,7 @@ using StackTrace = std::vector<Thrown>;
 // ~[y.jar:1.0]".
 [[nodiscard]] bool read_frame(std::string_view line, Frame& frame);
 
-// What the class of an exception says about its cause.
+// The kind of cause that the class of an exception indicates.
 enum class ThrownKind : std::uint8_t {
   outside,   // something outside the program: a disk, a format, a timeout
   network,   // a connection ended: usually caused by the other side

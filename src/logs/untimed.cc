@@ -25,8 +25,8 @@ bool has_times(const NodeLog& node) {
                      [](const Message& message) { return message.ts_ns != kNoTime; });
 }
 
-// The median difference between the times of matched messages, that is, how much later the incident was than the normal
-// run. 0 if no matched messages have timestamps.
+// How much later the incident happened than the normal run: the median difference between the times of matched
+// messages. 0 if no matched messages have timestamps.
 std::int64_t apart(const Logs& failure, const Logs& normal, const Difference& difference) {
   std::vector<std::int64_t> all;
   for (std::size_t n = 0; n < difference.nodes.size(); ++n) {
@@ -80,8 +80,8 @@ void Watch::follow(const std::stop_token& stop) {
   }
   known = files_();
   look();
-  // Convert to the wall clock as it is at the end, as traces do, because the wall clock may have been set during the
-  // run.
+  // Convert all times by the wall clock at the end of the run, because the wall clock may have been set during the run.
+  // The traces are converted in the same way.
   const std::int64_t offset = wall_offset_ns();
   for (auto& [file, marks] : marks_)
     for (Mark& mark : marks) mark.ts_ns += offset;
@@ -99,7 +99,8 @@ void Watch::apply(Logs& logs) const {
     auto mark = marks->second.begin();
     std::string_view line;
     for (std::uint64_t at = 0; times[i].size() < source.lines && lines.next(line);) {
-      // the line ends here; if it was truncated, it ended later, so its time is a little too early
+      // `at` is the end of the line. If lines() truncated the line, its real end is later, and its time a little too
+      // early.
       at += line.size() + 1;
       while (mark + 1 != marks->second.end() && mark->size < at) ++mark;
       times[i].push_back(mark->ts_ns);

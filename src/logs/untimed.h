@@ -1,5 +1,5 @@
-// Finds times for logs without timestamps. During a run, a Watch observes when each line is written. A failure's log is
-// aligned with the log of a run without faults by the messages that both contain.
+// Finds times for logs without timestamps. For the logs of a run, a Watch observes when each line is written. For the
+// logs of a failure, align() takes the times from a run without faults, by the messages that both logs contain.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace rose::logs {
 // Records how a run's log files grow, in a separate thread. Makes a few system calls every 2 ms.
 class Watch {
  public:
-  static constexpr std::size_t kMostMarks = 1'000'000;  // growth after this many marks is not recorded
+  static constexpr std::size_t kMostMarks = 1'000'000;  // after this many marks, no further growth is recorded
   struct Mark {
     std::uint64_t size = 0;  // bytes
     std::int64_t ts_ns = 0;  // when the file was first seen with this size; converted to the wall clock by stop()

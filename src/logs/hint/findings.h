@@ -44,7 +44,7 @@ struct Findings {
   Findings(const Logs& failed, const Logs& sound, const Difference& between, const std::vector<NodeName>& nodes);
 
   [[nodiscard]] const NodeLog& node(std::size_t n) const { return failure.nodes[n]; }
-  // Null if no log is known to be that of this node.
+  // The log of this node; null if there is none.
   [[nodiscard]] const NodeLog* log_of(std::string_view name) const;
   // The log of the same node in the run without faults; null if there is none.
   [[nodiscard]] const NodeLog* normal_log(std::size_t n) const;
@@ -56,12 +56,13 @@ struct Findings {
   }
   // Null if this kind of message is no observable.
   [[nodiscard]] const Observed* observed_as(std::size_t n, TemplateId kind) const;
-  // True if there is a run without faults, and its log has this kind of message as the failure's log does.
+  // True if a run without faults shows that messages of this kind are normal. They are then no observable.
   [[nodiscard]] bool is_normal(std::size_t n, TemplateId kind) const {
     return !normal.nodes.empty() && observed_as(n, kind) == nullptr;
   }
 
-  // True if there is no run without faults and messages of this kind occur throughout the node's log.
+  // True if messages of this kind occur throughout the node's log. Always false if there is a run without faults: then
+  // is_normal() is the better test.
   [[nodiscard]] bool occurs_throughout(std::size_t n, TemplateId kind) const { return throughout_[n].contains(kind); }
 
   // A time in which the node was down because it was stopped in an orderly way and then started again. It includes what
@@ -80,9 +81,9 @@ struct Findings {
            std::ranges::all_of(throughout_, [&](const std::set<TemplateId>& kinds) { return kinds.contains(kind); });
   }
 
-  // The lines without a timestamp that follow the message. Any program may have written them: a program that ends
-  // reports this on the same output, without a timestamp, after one of its usual messages. "" if messages of this kind
-  // are also followed by such lines in runs without faults.
+  // The lines without a timestamp that follow the message. They need not belong to the message: a program that ends
+  // may report the reason in lines without a timestamp, which then follow one of its usual messages. "" if such lines
+  // follow messages of this kind in runs without faults, too, or if there is no such run.
   [[nodiscard]] std::string_view following_lines(const Message& message) const;
 
   Hint& add(Hint::Kind kind, std::size_t n, const Message& message, double weight);
@@ -102,7 +103,8 @@ struct Findings {
   // `by` misses `of`.
   [[nodiscard]] bool has_expected_absence(std::size_t by, std::string_view of, std::int64_t ts_ns) const;
 
-  // Adds a hint that lasts from the first message to the last one that reports the fact.
+  // Adds a hint that lasts from the first message that reports the fact to the last one. Its weight is `belief` times
+  // the weight of the fact.
   Hint& add(Hint::Kind kind, std::size_t n, const Repeated& repeated, double belief);
 
   const Logs& failure;

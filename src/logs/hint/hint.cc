@@ -14,8 +14,9 @@
 namespace rose::logs {
 namespace {
 
-constexpr double kEcho = 0.3;              // factor: another message reports the same error more precisely
-constexpr std::int64_t kEchoed = kSecond;  // ... and was logged at most this long before or after
+// Factor: another message, logged at most kEchoed before or after, reports the same error more precisely.
+constexpr double kEcho = 0.3;
+constexpr std::int64_t kEchoed = kSecond;
 
 // Programs print "I/O error" for any failed disk operation. If another message at about the same time names a different
 // error and its file, "I/O error" means that error.
@@ -31,15 +32,16 @@ void weigh_echoes(std::vector<Hint>& hints) {
   }
 }
 
-// Once a message names the cause, a node that logs less usually has less to log, so its silence counts less.
+// After a message has named the cause, a node that is silent usually has nothing to log, because the system is already
+// disturbed. So its silence gets less weight.
 void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
   std::int64_t reported_ns = kNoTime;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::call && hint.weight >= kLowLevel && kernel::resource_error(hint.error) &&
         hint.ts_ns != kNoTime && (reported_ns == kNoTime || hint.ts_ns < reported_ns))
       reported_ns = hint.ts_ns;
-  // A node to which there was no route also has less to log, because no peer could reach it. The value is the time of
-  // the first message that reports this.
+  // A node to which there was no route also has less to log, because no peer could reach it. Key: the node; value: the
+  // time of the first message that reports this.
   std::map<std::string, std::int64_t> apart;
   for (const Hint& hint : hints)
     if (hint.kind == Hint::Kind::silence && hint.no_route && hint.weight >= kLowLevel && hint.ts_ns != kNoTime) {
@@ -80,8 +82,8 @@ class Groups {
   [[nodiscard]] std::size_t size_of(std::size_t i) const {
     return group_of_[i] == kNoNode ? 0 : messages_[group_of_[i]].size();
   }
-  // The same number, plus one for each further node that logged a message of the group, because two nodes that agree
-  // are stronger evidence than two messages of one node.
+  // size_of(), plus one for each further node that logged a message of the group, because two nodes that agree are
+  // stronger evidence than two messages of one node.
   [[nodiscard]] std::size_t support_of(std::size_t i) const {
     return group_of_[i] == kNoNode ? 0 : support(group_of_[i]);
   }
@@ -143,7 +145,7 @@ void weigh_passing(std::vector<Hint>& hints, const Logs& failure) {
     hint.weight *= kPassing;
     if (hint.kind == Hint::Kind::call && !hint.syscalls.empty()) hint.syscalls.resize(1);
     // If the message does not name the missed node and also reports a failed call, the hint that a node was missed is
-    // only a guess.
+    // only a guess. Drop it, and keep the hint of the call.
     dropped[i] = hint.kind != Hint::Kind::call && hint.unnamed &&
                  std::any_of(hints.begin(), hints.end(), [&](const Hint& other) {
                    return other.kind == Hint::Kind::call && other.log == hint.log && other.message == hint.message;

@@ -1,3 +1,5 @@
+// Ends of processes in the log of one node. A "life" of a node is the part of its log between two starts of its
+// process.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +44,7 @@ std::set<TemplateId> banner(const Findings& found, std::size_t n) {
   return kinds;
 }
 
-// The kind of message of the banner that comes first in the log.
+// The kind of the first message in the log that belongs to the banner.
 TemplateId first_of(const Findings& found, const std::set<TemplateId>& banner, std::size_t n) {
   const NodeLog* other = found.normal_log(n);
   for (const Message& message : (other != nullptr ? *other : found.node(n)).messages)
@@ -149,7 +151,7 @@ std::size_t add_lives(Findings& found, std::size_t n) {
     const TemplateId kind = here.messages[i].kind;
     if (!begin.contains(kind) || kinds.insert(kind).second || !begins_again(here, i, opening, first)) continue;
     if (found.occurs_throughout(n, kind)) continue;
-    if (found.normal_log(n) == nullptr) {  // one message per kind is enough, because all of them begin alike
+    if (found.normal_log(n) == nullptr) {  // reading one message per kind is enough, because the others report the same
       const auto [known, fresh] = starting.try_emplace(kind, false);
       if (fresh) known->second = found.meaning(here.messages[i]).starting;
       if (!known->second && !opens_again(found, here, i)) continue;
@@ -282,7 +284,7 @@ bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::in
   return false;
 }
 
-// True if only this node was stopped, although it is not stopped alone in runs without faults.
+// True if other nodes went on after the stop of this node, which they do not in the run without faults.
 bool is_stopped_by_itself(const Findings& found, std::size_t n) {
   if (!is_stopped_alone(found.failure, n, found.stops)) return false;
   const NodeLog* before = found.normal_log(n);
@@ -335,9 +337,9 @@ void find_ends(Findings& found, std::size_t n) {
                          : " is the last (it was stopped in an orderly way), while others go on";
     return;
   }
-  // Some programs log only their start, so that the end of their log means nothing.
   const NodeLog* other = found.normal_log(n);
-  // A log with few messages has no usual gap, and may be an excerpt that ends anywhere.
+  // Without a run without faults, the end of the log means nothing in two cases: the log has too few messages for a
+  // usual gap, so it may be an excerpt that ends anywhere; or the program logs only its start.
   if (other == nullptr && (here.messages.size() <= kGapsForUsual || found.logged_only_start(n))) return;
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
   if (other != nullptr && is_timed(*other)) gap = std::max(gap, found.normal_last_ns - other->messages.back().ts_ns);

@@ -19,7 +19,8 @@ namespace rose::logs {
 [[nodiscard]] std::string mentioned_node(const std::vector<NodeName>& names, std::string_view by,
                                          const Meaning& meaning, std::string_view text);
 
-// True if `text`, which follows a verb, begins with an object of the verb that is a node other than `by`: " host n2".
+// `text` is what follows a verb. True if it begins with the verb's object, and this object is a node other than `by`:
+// " host n2".
 [[nodiscard]] bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text);
 
 }  // namespace rose::logs

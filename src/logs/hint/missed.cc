@@ -28,10 +28,10 @@ constexpr std::int64_t kAssumedPause = 10 * kSecond;
 constexpr std::size_t kExcerpt = 3;  // a log with at most this many messages is an excerpt
 // factor: the process of the missed node may have ended, because nothing shows that it survived
 constexpr double kEndedOrCut = 0.7;
-// The weights of an end and of a pause, if no machine refused or closed a connection to the node. The machine of a
-// process that ended refuses or closes connections, unless the machine fails, too. If no machine does so, the silence
-// may also be a partition or a pause. Therefore the weight of a silence (kMissedByOthers) times these factors stays
-// below the weight from which diagnose lets a hint explain other hints.
+// Factors for an end and for a pause, if no connection to the missed node was refused or closed. After the end of a
+// process, its machine refuses or closes connections, unless the machine fails, too. So without a refused or closed
+// connection, the silence may also be a partition or a pause. Therefore the weight of the silence (kMissedByOthers)
+// times these factors is below the weight from which diagnose lets a hint explain other hints (kLeastReported).
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
 
@@ -185,7 +185,8 @@ void find_missed_ends(Findings& found) {
     }
     if (found.divided || goes_on_without_start(found, name, silence.ts_ns)) continue;
     // A process that ends closes its connections, and a partition does not. If the message names the peer, diagnose
-    // lets the end explain the silence; otherwise the weight of the end is too low for that.
+    // lets the end explain the silence. Otherwise the weight of the end is too low for that, so the weight of the
+    // silence is lowered instead of that of the end.
     const bool closed_by_unnamed = silence.closed && silence.unnamed;
     const double ended = closed_by_unnamed ? 1 : unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut;
     if (closed_by_unnamed) found.hints[i].weight *= kEndedOrCut;

@@ -17,7 +17,7 @@ namespace {
 // Weights of hints, by what a message reports. Factors are marked. "The writer" is the node that logs the message.
 constexpr double kReportsPause = 0.6;  // the writer was paused
 constexpr double kOwnClock = 0.8;      // the writer's clock is wrong
-// If a slow disk may be that of the writer or of a node in the message: the weight of the less likely node.
+// The slow disk may be that of the writer or that of a node in the message: the weight for the less likely node.
 constexpr double kOtherDisk = 0.7;
 constexpr double kOneOfTwoClocks = 0.6;  // two clocks differ: the weight for each of them
 constexpr double kMissedByOthers = 0.6;  // a named peer is missing
@@ -276,7 +276,7 @@ void NodeReports::add_standstill() {
 }
 
 // A manager reports that it suspends a node, or that it resumes a node after some time. If it states no time, the
-// message is taken for the beginning.
+// suspension is assumed to begin at the time of the message.
 void NodeReports::add_suspensions() {
   for (const auto& [other, report] : suspended_) {
     Hint& hint = found_.add(Hint::Kind::stop, n_, report, kReportsPause * report.weight);

@@ -35,9 +35,10 @@ bool take_error_of_next(const Findings& found, const NodeLog& here, const Messag
 }
 
 // How long the writer was paused. A message that reports a wake-up usually states no duration. The program could not
-// log while it was suspended, so the silence of its log before the message is the duration. Timers that expired
-// meanwhile may have been reported in the second before the message. A silence that is shorter than a pause may be that
-// of other messages, and one that is longer than any injected pause cannot be replayed; then the default is used.
+// log while it was suspended, so the duration is that of the silence of its log before the message. Messages in the
+// last second before the message (kAtWake) are ignored, because a program that wakes up first reports the timers that
+// expired meanwhile. A silence of kLongest or more is longer than any pause that can be injected, so the default is
+// used.
 std::int64_t pause_reported(const NodeLog& here, const Message& message, const Meaning& meaning) {
   constexpr std::int64_t kAtWake = kSecond, kLongest = 3600 * kSecond;
   if (!meaning.pause_unstated || message.ts_ns == kNoTime) return meaning.own_pause_ns;
@@ -54,7 +55,8 @@ double weight_of(Level level) {
   return level == Level::info || level == Level::debug || level == Level::trace ? kLowLevel : 1;
 }
 
-// EINVAL for a peer means a blackhole route: the connection failed, but no call can be made to fail with this error.
+// EINVAL for a peer means a blackhole route. Such a message reports that the peer cannot be reached, so it leads to a
+// hint about the peer and not to one about a failed call.
 bool no_route_to_peer(const Meaning& meaning) {
   return meaning.error == EINVAL && (meaning.lost || !meaning.peer.empty());
 }

@@ -8,8 +8,8 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostFolded = 1'000;  // the paths of at most this many failures of one node are compared
-constexpr double kClearlyMore = 3;          // A weight that is greater than another by this factor replaces it.
+constexpr std::size_t kMostFolded = 1'000;  // if a node has more failures than this, their paths are not compared
+constexpr double kClearlyMore = 3;          // messages replace others if their weight is greater by this factor
 // The weight of an exhausted resource: the message may mean the resource itself instead of one failed call.
 constexpr double kResourceItself = 0.35;
 constexpr double kUnstatedFailure = 0.28;  // an operation on a file failed, and no reason is stated

@@ -18,7 +18,8 @@ constexpr double kThrownByPeers = 0.25;  // an exception because a connection wa
 // an exception because of a programming error, which is usually the consequence of something earlier
 constexpr double kThrownByProgram = 0.2;
 constexpr double kThrownWhileStopping = 0.1;
-// At most this many messages of one kind are parsed, because their exceptions may come from different places.
+// Several messages of one kind are parsed, because their exceptions may come from different places, but at most this
+// many.
 constexpr std::uint64_t kTracesOfKind = 4;
 
 // Exceptions thrown at the same place.
@@ -26,8 +27,8 @@ struct Traced : Repeated {
   StackTrace trace;
 };
 
-// A key for the place at which the root cause was thrown. It identifies an exception that is logged several times on
-// its way outward.
+// A key for the place at which the root cause was thrown. If several methods log an exception while it propagates, all
+// these messages have the same key.
 std::string thrown_at(const StackTrace& trace) {
   const Thrown& root = trace.back();
   std::string key = root.class_name;

@@ -222,8 +222,8 @@ struct Bytes::Inner {
       const std::size_t before = left.size() + out.size();
       const Step step = unpack->step(left, out);
       if (step == Step::end) {
-        // Several compressed streams that follow each other are one text. Other bytes after the last stream are
-        // padding.
+        // Several compressed streams that follow each other are one text. Other bytes after the last stream are ignored
+        // as padding.
         if (left.empty()) (void)refill();
         if (left.empty() || packing_of({left.data(), left.size()}) != packing || !unpack->again()) over = true;
       } else if (step == Step::damaged || (left.size() + out.size() == before && !left.empty())) {

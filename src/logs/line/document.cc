@@ -159,7 +159,7 @@ class Unroller {
   std::string text_;
 };
 
-// The offset after the object or array that begins at `at`. 0 if the text ends before.
+// The offset after the object or array that begins at `at`; 0 if the text ends before the object or array does.
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   for (; at < text.size(); ++at) {

@@ -46,8 +46,9 @@ std::optional<TimeStamp> json_time(const JsonMember& member) {
   return std::nullopt;
 }
 
-// The numeric scales of Monolog (100 to 600), of bunyan and pino (10 to 60), and of GELF (0 to 7, as in syslog). For
-// other programs, a number below 10 may be on a scale of their own, so the level is unknown.
+// Converts the name or the number of a level. A number is on the scale of Monolog (100 to 600), of bunyan and pino (10
+// to 60), or of GELF (0 to 7, as in syslog). If the line is not GELF, a number below 10 is on an unknown scale, so the
+// level is unknown, too.
 Level json_level(const JsonMember& member, bool gelf) {
   if (!is_number(member.value)) return level_of(member.value);
   const std::int64_t value = number_of(member.value);
@@ -77,7 +78,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
       }
     }
   };
-  for (const std::string_view key : kTimeKeys)  // a "time" that is no timestamp may be a duration
+  for (const std::string_view key : kTimeKeys)  // skip a value that is no timestamp, for example a duration in "time"
     for (const JsonMember& member : members)
       if (!parts.time && member.key == key && (parts.time = json_time(member))) time = &member;
   first_of(message, kTextKeys);
@@ -133,7 +134,7 @@ bool read_fields(const std::vector<JsonMember>& members, Parts& parts, std::stri
 bool parse_logfmt(std::string_view line, std::vector<JsonMember>& members, std::string& buffer) {
   members.clear();
   buffer.clear();
-  buffer.reserve(line.size());  // the members' views must stay valid
+  buffer.reserve(line.size());  // prevents reallocation, which would invalidate the members' views into the buffer
   std::size_t at = 0;
   while (at < line.size()) {
     while (at < line.size() && blank_char(line[at])) ++at;

@@ -82,8 +82,8 @@ struct Form::Inner {
   JsonLine json;
   std::vector<JsonMember> members;
   std::string colours, fields, values, nested;
-  // The lines of one program, whose name a layer contains. `formed`: number of lines that fit this form. `formless`:
-  // number of lines that do not, and do not look like a continuation.
+  // The lines of one program, if a layer names the program of each line. `formed`: number of lines that fit this form.
+  // `formless`: number of lines that neither fit it nor look like a continuation.
   struct FormOfProgram {
     std::size_t formed = 0, formless = 0;
   };
@@ -148,7 +148,8 @@ struct Form::Inner {
     return false;
   }
 
-  // Counts a line of the last program. Returns true if few of this program's lines have the form.
+  // Counts a line of the last program. `formed_line`: the line fits the form; `itself`: it does not look like a
+  // continuation. Returns true if few of this program's lines fit the form.
   bool mostly_formless(bool formed_line, bool itself) {
     constexpr std::size_t kFew = 2;  // at most this many continuation lines of a message may look like messages
     auto known = formed.find(last_program);
@@ -221,8 +222,8 @@ LineRole Form::take(std::string_view line, Parts& parts) {
     if (!in.layers[i].take(without_colours(all.text, in.layer_colours[i]), out)) break;
     wrapped = true;
     if (out.nothing) return LineRole::nothing;
-    // The time in the outer layer is more reliable, because it has a date and a zone, and comes from the same clock for
-    // all lines of the container.
+    // Of several layers, the outermost one with a time is the most reliable: its time usually has a date and a zone,
+    // and comes from the same clock for all lines of the container.
     if (!all.time) all.time = out.time;
     if (out.level != Level::none) all.level = out.level;
     if (all.host.empty()) all.host = out.host;

@@ -61,7 +61,7 @@ class HeaderReader {
   // True if "name - " follows.
   [[nodiscard]] bool name_and_dash() const;
 
-  // True if one of the next two words is a level. The current word can be part of the header only then.
+  // True if one of the two words from `from` on is a level. Then a word before them is part of the header, too.
   [[nodiscard]] bool level_follows(std::size_t from) const;
 
   // Consumes a word outside brackets. Returns false if the word belongs to the message.
@@ -80,8 +80,8 @@ class HeaderReader {
   [[nodiscard]] bool level_like_mongo(std::size_t end) const;
   bool postgres_word(std::string_view name, bool colon);
 
-  // Consumes a word before the timestamp: a level ("INFO  [main] 2024-..."), Redis' process and role ("237:M"), or
-  // Ruby's letter.
+  // Consumes a word before the timestamp: a name after a level ("INFO main 2024-..."), Redis' process and role
+  // ("237:M"), the letter with which a line of Ruby's logger begins ("I,"), or the name of a program.
   bool before_time(std::string_view part, std::size_t end);
 
   // Consumes the name or number of the program that some loggers write before the timestamp.

@@ -33,7 +33,8 @@ bool HeaderReader::word() {
   const bool last = end >= line_.size();
   if (pipes_) return pipe_word();
   const bool colon = part.size() > 1 && part.back() == ':';
-  // Levels that are aligned to the right, with a rule: " info --- message", "error--- message".
+  // Some programs align the level to the right and write a rule of dashes after it: " info --- message", "error---
+  // message".
   constexpr std::string_view kRule = "---";
   const bool rule = !parts_.time && at_ <= 1 && part.size() > kRule.size() && part.ends_with(kRule);
   const bool ruled = rule || (!parts_.time && at_ <= 1 && line_.substr(end, 5) == " --- ");

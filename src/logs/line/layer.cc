@@ -128,12 +128,12 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
   }
   for (const std::string& line : sample) {
     if (line.empty()) continue;
-    // In journalctl's text output, the further lines of a message are indented.
+    // Skip indented lines: in journalctl's text output, the further lines of a message are indented.
     if (blank_char(line[0])) continue;
     LayerFields out;
     const bool has_it = read(line, out) && (kind_ != Kind::origin || is_node(out.host));
-    // Text pasted from a journal contains continuation lines without a timestamp. They do not count against the layer,
-    // because the other lines prove that the file has the layer: only a journal's lines look like them.
+    // Text pasted from a journal contains continuation lines without a timestamp. They do not count against the layer:
+    // the earlier lines already prove that the file has it, because no program writes lines of this form itself.
     if (!has_it && fit != 0 && (is_journal() || kind_ == Kind::origin)) {
       Parts parts;
       if (!read_header(line, parts)) continue;
@@ -143,8 +143,8 @@ bool Layer::fits(std::span<const std::string> sample, const IsNode& is_node) {
     ++fit;
     if (kind_ == Kind::stern) origins.insert(std::string(line.substr(0, line.size() - out.text.size())));
     if (kind_ == Kind::stream) origins.emplace(out.host);
-    // A program's own header may also begin with a timestamp. It is certain that a tool added the timestamp only if the
-    // text after it is a continuation or has its own timestamp.
+    // A program's own header may also begin with a timestamp. The timestamp certainly comes from a tool if the text
+    // after it is a continuation or has a timestamp of its own.
     if (kind_ == Kind::timestamp || kind_ == Kind::stern || kind_ == Kind::stream) {
       Parts parts;
       const bool header = read_header(out.text, parts);

@@ -15,9 +15,9 @@ struct LayerFields {
   std::optional<TimeStamp> time;
   Level level = Level::none;
   std::string_view host, logger, text;
-  bool partial = false;  // the line was split at its end and continues in the next line
+  bool partial = false;  // the layer has split the program's line, which continues in the next line
   bool whole = false;    // the line is a separate message, whatever it looks like
-  bool nothing = false;  // the line belongs to the layer, such as the header of a table
+  bool nothing = false;  // the line contains nothing of the program, such as the header row of a table
   bool rest = false;     // the line continues the message before it
 };
 

@@ -23,8 +23,8 @@ namespace rose::logs {
 // Reads the log files of docker: {"log":"text\n","stream":"stdout","time":"2026-11-22T18:24:21.218265123Z"}.
 [[nodiscard]] bool read_docker(std::string_view line, JsonLine& json, LayerFields& out);
 
-// Reads an entry as `journalctl -o json` prints it. `text_buffer` receives a text that the entry has as a list of
-// bytes.
+// Reads an entry as `journalctl -o json` prints it. If the text of the entry is a list of bytes, `text_buffer` receives
+// the decoded text.
 [[nodiscard]] bool read_journal_json(std::string_view line, JsonLine& json, std::string& text_buffer, LayerFields& out);
 
 }  // namespace rose::logs

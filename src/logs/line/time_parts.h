@@ -85,8 +85,8 @@ struct DateTime {
 
 [[nodiscard]] inline int year_of_two(int two) { return two < 90 ? 2000 + two : 1900 + two; }
 
-// Converts the parts to a timestamp. If a zone may follow, parses it first. Nothing if the cursor failed, or if no such
-// date exists.
+// Converts the parts to a timestamp. If `zone_may_follow`, parses a zone at the cursor, too. Returns nothing if an
+// earlier step of the cursor failed, or if the month or the day is out of range.
 [[nodiscard]] std::optional<TimeStamp> stamp_of(TimeCursor& cursor, const DateTime& moment, bool zone_may_follow);
 
 }  // namespace rose::logs

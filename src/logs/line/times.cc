@@ -204,8 +204,8 @@ std::optional<TimeStamp> time_only(TimeCursor cursor) {
   return stamp_of(cursor, moment, false);
 }
 
-// Parses seconds, milliseconds, microseconds or nanoseconds since 1970. The number of digits tells which (for the years
-// 2001 to 2096).
+// Parses seconds, milliseconds, microseconds or nanoseconds since 1970. The number of digits determines the unit, for
+// the years 2001 to 2096.
 std::optional<TimeStamp> since_1970(TimeCursor cursor, std::size_t digits) {
   std::int64_t value = 0;
   for (std::size_t i = 0; i < digits; ++i) value = value * 10 + (cursor.peek(i) - '0');
@@ -300,7 +300,8 @@ std::optional<TimeStamp> tai64n(std::string_view text) {
 // Parses hexadecimal seconds and nanoseconds, as slapd of OpenLDAP writes them: "6b0877fc.0a864bc4 0x7f8e950ba6c0 ...".
 std::optional<TimeStamp> hex_since_1970(std::string_view text) {
   constexpr std::size_t kDigits = 8, kLength = 2 * kDigits + 1;
-  constexpr std::uint64_t kLeast = 1'000'000'000;  // a time in 2001; a smaller number is a date: "20260102"
+  // Seconds: a time in 2001. The digits of a date ("20260102"), taken as a hexadecimal number, give a smaller value.
+  constexpr std::uint64_t kLeast = 1'000'000'000;
   if (text.size() <= kLength || text[kDigits] != '.' || text[kLength] != ' ') return std::nullopt;
   std::uint64_t seconds = 0, ns = 0;
   for (std::size_t i = 0; i < kLength; ++i) {

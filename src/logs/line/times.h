@@ -27,7 +27,7 @@ struct TimeStamp {
   std::size_t length = 0;  // characters of the text that belong to the timestamp
 };
 
-// The timestamp at the beginning of `text`. Nothing if there is none; this case takes little time.
+// The timestamp at the beginning of `text`; nothing if there is none. Rejects most texts after a few characters.
 [[nodiscard]] std::optional<TimeStamp> read_time(std::string_view text);
 
 // The offset of a zone such as "+02:00", "-0530", "UTC", "Z" or "CET", in ns east of Greenwich. Nothing for a name that

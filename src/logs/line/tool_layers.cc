@@ -117,7 +117,8 @@ bool read_origin(std::string_view line, LayerFields& out) {
   std::string_view rest = line;
   const bool bracket = rest.starts_with('[');
   if (bracket) rest.remove_prefix(1);
-  // The '-' may be what grep prints before context lines, or part of a name: "n1.log-12:03:04".
+  // A '-' may be part of the name, or the sign that grep prints after the file's name in context lines:
+  // "n1.log-12:03:04".
   std::size_t end = 0;
   while (end < rest.size() && end < kLongestOrigin && (is_name_char(rest[end]) || rest[end] == '/' || rest[end] == '@'))
     ++end;

@@ -81,7 +81,8 @@ std::optional<Wrap> Wrap::find(std::span<const std::string> sample, const IsNode
     in_sentence += within_sentence(previous, line) ? 1 : 0;
   }
   if (further == 0) return std::nullopt;
-  // Some of these lines may belong to messages of several lines, such as tracebacks, that were not cut.
+  // Nine of ten further lines must follow a cut. The others may belong to messages of several lines that were not cut,
+  // such as tracebacks.
   const auto mostly = [&](std::size_t count) { return count * 10 >= further * 9; };
   const bool usual_width = wrap.width_ >= kNarrowest && wrap.width_ <= kWidest;
   const bool of_terminal = std::find(kOfTerminals.begin(), kOfTerminals.end(), wrap.width_) != kOfTerminals.end();

@@ -27,7 +27,7 @@ void move_source(Logs& logs, std::size_t i, std::int64_t by) {
 // Derivation: a log is moved if its times overlap those of the other files only after the move (one end of the log
 // decides how far), or if its first and its last time differ from theirs by the same number of quarters. The
 // probability that both differences are by chance within kSlackOfEnds (120 s) of the same number of quarters is about
-// (2 * 120 / 900)^2 * 1/112.
+// (2 * 120 / 900)^2 * 1/112, because there are 112 quarters from -kMostZone to kMostZone.
 constexpr std::int64_t kQuarter = 900 * kSecond;
 constexpr std::int64_t kMostZone = 14 * 3600 * kSecond;
 constexpr std::int64_t kSlack = 60 * kSecond;
@@ -52,8 +52,8 @@ struct Covered {
   }
 };
 
-// `stated`: the other files state their zone. A log that does not overlap them is then moved so that it ends at about
-// the same time.
+// Returns how far the log has to be moved, in ns; 0 if it stays. `stated`: the other files state their zone, so their
+// times are right. Then a log that does not overlap them is moved so that it ends at about the same time.
 std::int64_t zone_shift(const Covered& log, const Covered& others, bool stated) {
   const std::int64_t at_end = others.last - log.last, at_begin = others.first - log.first;
   const auto moves = [&](std::int64_t by) {
@@ -108,7 +108,8 @@ void align_zones(Logs& logs) {
     log.add(source.first_ns, source.last_ns);
     log.zoned = log.zoned || source.zoned;
   }
-  // The times of files that state their zone are right. If there are none, those on which most files agree are right.
+  // The times of files that state their zone are right. If there are no such files, the times on which most files agree
+  // are assumed to be right.
   Covered right;
   for (const auto& [name, log] : by_log)
     if (log.zoned) right.add(log.first, log.last);

@@ -16,9 +16,9 @@ constexpr std::size_t kSampleLines = 400;
 constexpr std::size_t kSampleBytes = std::size_t{256} << 10;
 // The most nodes that may share one file; lines of further nodes are assigned to no node.
 constexpr std::size_t kMostNodesOfFile = 15;
-constexpr std::size_t kMostHosts = 4096;      // hosts that the lines of one file may name
+constexpr std::size_t kMostHosts = 4096;      // lines that name further hosts are assigned to no node
 constexpr std::size_t kLongestHost = 64;      // characters of a host's name in reports
-constexpr std::size_t kMostUnknownHosts = 8;  // hosts in reports that are no nodes
+constexpr std::size_t kMostUnknownHosts = 8;  // reports name at most this many hosts that are no nodes
 
 }  // namespace
 

@@ -29,7 +29,8 @@ class FileReader {
  private:
   void take_sample();
 
-  // Takes a line as it is in the file. If the line was cut, it is kept until its continuations have been read.
+  // Takes a line as it is in the file. If long lines were wrapped, joins their parts first: a line is kept until it is
+  // known whether the next one continues it.
   void take_unwrapped(std::string_view line);
   void take_pending();
 

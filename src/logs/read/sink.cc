@@ -16,8 +16,8 @@ constexpr std::size_t kMostStreams = 4096;  // streams of one file; all further 
 // for them.
 constexpr std::uint64_t kKeptPerKind = 256;
 constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that determine the kind
-// In a file whose newest line comes first, at least kLeastBackward timestamps are smaller than their predecessor, and
-// at least kMostlyBackward times as many as are greater.
+// In a file whose newest line comes first, at least kLeastBackward timestamps are smaller than their predecessors. They
+// are at least kMostlyBackward times as many as the timestamps that are greater than their predecessors.
 constexpr std::size_t kLeastBackward = 2, kMostlyBackward = 20;
 
 bool any_control(std::string_view text) {
@@ -32,8 +32,8 @@ bool any_control(std::string_view text) {
 void Sink::take(LineRole took, std::uint64_t line) {
   line_ = line;
   ++out_.source.lines;
-  // logging.exception() of Python writes the traceback below its message, whereas no message precedes an uncaught
-  // exception.
+  // Python's logging.exception() writes a message (a warning or an error) and the traceback below it, so this traceback
+  // continues the message. The traceback of an uncaught exception is a message of its own.
   if (took == LineRole::message && open_ && !raised_ && !parts_.time && (chained_ || now_.level >= Level::warning) &&
       parts_.text.starts_with("Traceback (most recent call last)"))
     took = LineRole::rest;

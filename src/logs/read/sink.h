@@ -40,7 +40,7 @@ class Sink {
 
   [[nodiscard]] Source& source() { return out_.source; }
 
-  // Adds a line. Corrects the line's role if the open message is needed to recognise it.
+  // Adds a line. Corrects the role `took` if it depends on the message before the line, which is still open.
   void take(LineRole took, std::uint64_t line);
 
   // Call this after the last line of the file.
@@ -66,8 +66,8 @@ class Sink {
   // Opens a message with the line in `parts_`. head_ receives the text that determines the message's kind.
   void begin_message();
 
-  // Uses the name of the thread or logger, because a name identifies the stream across runs, whereas a number differs
-  // in each run.
+  // The stream of the current line: by the name of its thread, or of its logger if the thread has only a number. A
+  // name is the same in each run, and a number is not.
   std::uint32_t stream_of();
 
   // Counts the open message. Keeps the message and its text if the limits permit.
