@@ -14,8 +14,8 @@
 
 namespace rose::evidence {
 
-// Failed calls with equal keys differ only in time. `pattern` and `peer` are numbers by Interner for the path's pattern
-// and the peer's text.
+// Failed calls with equal keys differ only in time. `pattern` and `peer` are the numbers that an Interner assigned to
+// the pattern of the path and to the text of the peer.
 struct ScfKey {
   std::int32_t node = 0;
   std::int16_t syscall = 0;

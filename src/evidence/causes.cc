@@ -64,7 +64,7 @@ const Cause* Causes::explaining(const Event& event, int node, int peer_node, boo
   for (std::size_t i = lasting_.next(0, event.ts_ns - grace); i < causes_.size();
        i = lasting_.next(i + 1, event.ts_ns - grace)) {
     const Cause& cause = causes_[i];
-    if (event.ts_ns < cause.start - kSecond / 2) break;  // sorted by time
+    if (event.ts_ns < cause.start - kSecond / 2) break;  // causes_ is sorted by time, so all further ones are later
     // An address identifies a network, so the peer may be any of the nodes that share this network.
     const bool meant = peer_known && network(cause.node) == network(peer_node);
     if (cause.kind == CauseKind::killed || cause.kind == CauseKind::ended_itself || cause.kind == CauseKind::planned) {

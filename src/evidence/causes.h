@@ -22,8 +22,9 @@ struct Cause {
   std::int64_t end = 0;  // when the cause's direct effect ended: the process ran again, or the partition had healed
   std::string words;     // "n1 was killed"
   bool partly = false;   // other processes of the node continued
-  std::int64_t lead_ended_ns =
-      0;                      // of ends: the time until which the leading process could use its disk; 0: it was killed
+  // of an end: until when the leading process (the main process, if it ended) may have used its disk; 0: it was killed,
+  // and could not use its disk any more
+  std::int64_t lead_ended_ns = 0;
   double plainness = 1;       // how clearly the evidence states the cause
   bool main_unknown = false;  // of an end: it is unknown which process is the node's main process
 

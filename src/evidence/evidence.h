@@ -31,7 +31,7 @@ struct Observable {
 // An exception that a log reports.
 struct ReportedException {
   std::string node;                        // name in the deployment
-  std::int64_t first_ts = 0, last_ts = 0;  // times of its first and last message
+  std::int64_t first_ts = 0, last_ts = 0;  // times of the first and the last message that reports it
   std::uint64_t count = 0;
   double weight = 0;             // 0..1: how clearly the logs report it
   std::string words;             // for people: the message, the exception, and the frame of the first site
@@ -63,7 +63,7 @@ struct ReportedLimit {
   std::uint64_t count = 1;                                    // number of messages
   double weight = 0;                                          // 0..1: how clearly the logs report it
   std::string words;                                          // for people: the message
-  bool inferred = false;  // only assumed: after the message, the node continued as before
+  bool inferred = false;  // the limit is uncertain: the message reports it, but then the node continued as before
 };
 
 struct Evidence {

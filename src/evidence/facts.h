@@ -43,7 +43,7 @@ struct ProcessEvent {
   bool asked = false;        // another process had asked this process to end, by a signal that this process caught
 };
 
-// The time at which the signal was sent that ended the process. If the record lacks this time or represents several
+// The time at which the signal that ended the process was sent. If the record lacks this time or represents several
 // ends, and for events other than ends, the timestamp of the record.
 [[nodiscard]] std::int64_t end_began(const Event& event);
 

@@ -21,8 +21,8 @@
 namespace rose::evidence {
 namespace {
 
-constexpr std::size_t kMostNoted = 32;       // timestamps kept for each group
-constexpr std::size_t kMostKinds = 100'000;  // kinds of successful calls that are counted
+constexpr std::size_t kMostNoted = 32;       // at most this many timestamps are kept for each group
+constexpr std::size_t kMostKinds = 100'000;  // at most this many kinds of successful calls are counted
 
 // Why a failed call is not a candidate; kLeftOut has the text for each reason.
 enum class LeftOut : std::uint8_t {
@@ -148,7 +148,7 @@ class Reader {
     std::vector<Peer> peers_;
   };
 
-  // The time from the signal that ended a process to its end.
+  // The time span from the signal that ended a process until the process had ended.
   struct Ending {
     std::int64_t from = 0, to = 0;
     bool orderly = false;  // the process handled the signal and exited itself

@@ -51,7 +51,7 @@ struct FailedCall {
 }
 
 struct FailedCalls {
-  std::vector<FailedCall> groups;  // by dump, then by first event
+  std::vector<FailedCall> groups;  // ordered by dump, then by first event
   Discards discards;
 };
 

@@ -14,7 +14,8 @@ namespace rose::evidence {
 
 // A glob that matches the same file in another directory layout: "/srv/n1/data/log.17" becomes "*/data/log.*". It
 // contains the file's name and, unless `wide`, the folder above it if that is below the node's own folder. If the name
-// alone would match too many files ("000017"), the glob always contains the folder. "" if `path` is not a file's.
+// alone would match too many files ("000017"), the glob always contains the folder. A system path is the same on every
+// machine, so all of it is kept. "" if `path` is not a file's.
 [[nodiscard]] std::string path_glob(std::string_view path, std::string_view node, bool wide = false);
 
 // Observed times are rounded to multiples of this, in nanoseconds: smaller differences between machines are noise.

@@ -90,7 +90,7 @@ std::vector<Cluster> cluster_by_time(std::vector<Silence> unsorted) {
     return a.start != b.start ? a.start < b.start : std::pair(a.src, a.dst) < std::pair(b.src, b.dst);
   });
   std::vector<Cluster> clusters;
-  std::size_t live = 0;  // clusters before this index ended before the remaining silences began
+  std::size_t live = 0;  // the clusters below this index ended too early for the remaining silences
   for (const Silence& silence : silences) {
     while (live < clusters.size() && clusters[live].end + 2 * kSecond < silence.start) ++live;
     bool placed = false;

@@ -14,7 +14,7 @@ using namespace weights;
 
 namespace {
 
-constexpr std::int64_t kNextFolder = 100'000'000;  // longest time from one folder to the next, in nanoseconds
+constexpr std::int64_t kNextFolder = 100'000'000;  // ns; longest time between the lookups in two successive folders
 
 bool may_be_step(const trace::Event& event) {
   return event.type == trace::EventType::scf && event.path != 0 &&

@@ -14,9 +14,8 @@ namespace {
 
 constexpr std::uint32_t kRhythm = 10;  // packets that are needed to estimate how often a pair communicates
 
-// The longest time between two packets of the pair: a silence may begin this long before its cause. Ten times the
-// average interval between packets, at least 0.5 s and at most kHeartbeat: pairs that communicate often fall silent at
-// once.
+// The longest usual time between two packets of the pair, so a silence may begin this long before its cause. It is
+// estimated as ten times the average interval between packets, but at least 0.5 s and at most kHeartbeat.
 std::int64_t heartbeat(const Event& event, const Silence& silence, const Times& times) {
   const std::int64_t exchanging_ns = silence.start - times.begin;
   // event.packets were exchanged since the connection began. So the interval can be estimated only if the dump contains

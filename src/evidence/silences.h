@@ -14,10 +14,10 @@ namespace rose::evidence {
 
 struct SortedSilences {
   std::vector<Silence> unexplained;
-  // longer than all that ended in fault-free runs; but in such a run, another silence of the same two nodes and the
-  // same service lasted until the end of the run, so a long silence may be normal
+  // These silences are longer than all silences of the same two nodes and service that ended during fault-free runs.
+  // But one such silence lasted until the end of its run, so long silences may be normal.
   std::vector<Silence> idle;
-  // these began when all other activity of their nodes ended, and lasted until the end of the dump
+  // These silences began when all other activity of their nodes ended, and lasted until the end of the dump.
   std::vector<Silence> with_all_else;
   std::map<std::size_t, std::vector<Silence>> explained;  // by the index of the cause in `causes`
   Discards discards;

@@ -138,7 +138,7 @@ Connections connections_among(const Evidence& inputs) {
   Connections found;
   for (const Source& source : inputs.sources) {
     std::set<std::pair<std::uint64_t, trace::StringId>>
-        seen;  // pairs of a host's call and its peer, because each pair counts once
+        seen;  // pairs of a host's system call and its peer that were counted, because each pair counts only once
     for (const trace::Event& event : source.observations) {
       if (event.type != trace::EventType::sys || event.peer == 0 || event.node == 0) continue;
       if (!seen.emplace((std::uint64_t{event.node} << 16) | static_cast<std::uint16_t>(event.syscall), event.peer)

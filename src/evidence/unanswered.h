@@ -25,10 +25,10 @@ struct Services {
 // accept did not arrive, or its answer did not arrive. (If the other node had ended or was paused, that is a cause of
 // its own, which explains the attempt.) An attempt counts only under three conditions. First, the service was open: an
 // earlier attempt of the node was accepted, or the other node listened and had accepted a connection. Second, one of
-// the two nodes accepts a connection of the other again later. This excludes a server whose thread for connections has
-// ended, because such a server never accepts again. It also excludes a partition that has not healed, which sooner or
-// later appears as a silence anyway. Third, the dump of the other node continues after the attempt. A server accepts in
-// any order, so each accept is matched with the latest attempt before it.
+// the two nodes later accepts a connection of the other. This excludes a server that will never accept again, because
+// its thread for connections has ended. It also excludes a partition that has not healed, which sooner or later appears
+// as a silence anyway. Third, the dump of the other node continues after the attempt. A server may accept connections
+// in any order, so each accept is matched with the latest attempt before it.
 [[nodiscard]] std::vector<Contact> unanswered(std::vector<Contact> begun, const std::vector<Contact>& contacts,
                                               const Services& services);
 

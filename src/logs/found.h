@@ -1,4 +1,4 @@
-// Finds the parts of a message that a MessageReader combines to its meaning: the error and its position, the path, the
+// Finds the parts of a message from which MessageReader derives the meaning: the error and its position, the path, the
 // peer and the call.
 #pragma once
 

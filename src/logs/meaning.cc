@@ -186,7 +186,7 @@ Meaning MessageReader::read() {
   meaning_.clock = read_clock_words(low(), statements_);
   // "time jumped (probably wake from sleep)": the clock is right, and the jump is how the program noticed the pause.
   if (has(Says::woke)) meaning_.clock.reset();
-  // A clock that was set back is no pause, because a pause cannot set a clock back.
+  // If the clock was set back, the message reports no pause: after a pause, time has only advanced.
   if (meaning_.clock && meaning_.clock->stepped && !meaning_.clock->either_way && meaning_.clock->off_ns < 0)
     meaning_.own_pause_ns = 0;
   meaning_.out_of_memory = has(Says::killed);

@@ -90,9 +90,8 @@ bool MessageReader::is_relayed(const Statement& statement) const {
   });
 }
 
-// True if the text at `begin` belongs to the answer of another node, which the message reports without a colon, or
-// after more than one: "n2 answered that its disk is full", "rpc error: code = Unknown desc = write /x: no space left
-// on device". A comma ends the answer.
+// True if the text at `begin` belongs to the answer of another node. Colons do not matter here: "n2 answered that its
+// disk is full", "rpc error: code = Unknown desc = write /x: no space left on device". A comma ends the answer.
 bool MessageReader::is_answered(std::size_t begin) const {
   return std::any_of(statements_.begin(), statements_.end(), [&](const Statement& statement) {
     if (statement.entry->says != Says::answered || statement.begin > begin) return false;

@@ -1,5 +1,5 @@
-// The reader behind read_meaning(). Its functions are in meaning.cc, message_errors.cc (which error, which operation),
-// message_peers.cc (which other node) and message_times.cc (how long).
+// The reader behind read_meaning(). Its functions are in meaning.cc, message_errors.cc (errors and operations),
+// message_peers.cc (other nodes) and message_times.cc (durations).
 #pragma once
 
 #include <algorithm>

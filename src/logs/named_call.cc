@@ -158,7 +158,8 @@ Operation operation_of_python_line(std::string_view before) {
     return line;
   };
   std::string_view code = take_line();
-  if (code.find_first_not_of("^~ ") == std::string_view::npos) code = take_line();  // marks a part of the line above
+  // Skip a line that only marks a part of the line above.
+  if (code.find_first_not_of("^~ ") == std::string_view::npos) code = take_line();
   if (code.empty() || code.starts_with("with ") || code.starts_with("async with ") ||
       !take_line().starts_with("file \""))
     return Operation::unknown;

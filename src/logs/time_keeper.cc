@@ -62,8 +62,8 @@ std::int64_t TimeKeeper::take(const TimeStamp& stamp) {
 std::int64_t TimeKeeper::offset(TimeKind kind) const {
   if (kind == TimeKind::since_boot) return last_since_boot_ == kNoTime ? 0 : written_ns_ - last_since_boot_;
   if (kind != TimeKind::no_date || last_dateless_ == kNoTime) return 0;
-  // The number of days to add. It is the greatest one that puts the last line at or before the time at which the file
-  // was written, plus one hour because the clocks may differ.
+  // Add as many days as possible without moving the last line beyond the time at which the file was written. Allow one
+  // more hour, because the clocks may differ.
   std::int64_t days = (written_ns_ + 3600 * kSecond - last_dateless_) / kDay;
   if ((written_ns_ + 3600 * kSecond - last_dateless_) % kDay < 0) --days;
   return days * kDay;

@@ -99,8 +99,8 @@ void Watch::apply(Logs& logs) const {
     auto mark = marks->second.begin();
     std::string_view line;
     for (std::uint64_t at = 0; times[i].size() < source.lines && lines.next(line);) {
-      // `at` is the end of the line. If lines() truncated the line, its real end is later, and its time a little too
-      // early.
+      // `at` is the end of the line. If the line was truncated, its real end is later, so this line and the following
+      // ones get times that are a little too early.
       at += line.size() + 1;
       while (mark + 1 != marks->second.end() && mark->size < at) ++mark;
       times[i].push_back(mark->ts_ns);

@@ -59,7 +59,8 @@ void HintReader::add_call(const Hint& hint, const std::string& node, double weig
   // first
   std::int64_t later = 0;
   std::size_t left = 12;  // how many more calls may be added for this message
-  // If the message names a call that creates processes or maps memory, a file in the message is not that of the call.
+  // If the message names a call that creates processes or maps memory, this call does not use the file that the message
+  // also names.
   const bool of_process = !hint.syscalls.empty() && is_process_call(hint.syscalls.front());
   for (const std::string_view call : hint.syscalls) {
     const kernel::SyscallInfo* info = kernel::find_syscall(call);

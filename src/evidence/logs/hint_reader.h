@@ -117,11 +117,11 @@ class HintReader {
   const bool with_dumps_;     // there are dumps, which provide sites and contexts
   const bool dumps_explain_;  // see add_logs()
   LogSource out_;
-  std::int64_t restart_delay_ = 0;  // how long a restarted node was down, at most; 0: unknown
+  std::int64_t restart_delay_ = 0;  // a restarted node was down for at most this long, in ns; 0: unknown
   std::set<std::string> alive_;     // nodes for which a start was added because a child process of theirs ended
   std::uint64_t without_node_ = 0;
   std::uint64_t without_file_ = 0;    // errors whose file neither the message nor a control run shows
-  std::uint64_t without_method_ = 0;  // exceptions without a method in the deployment
+  std::uint64_t without_method_ = 0;  // exceptions for which the deployment has no method that could throw them
 };
 
 }  // namespace rose::evidence

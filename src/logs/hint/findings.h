@@ -28,7 +28,7 @@ inline constexpr double kAlsoNormal = 0.1;  // factor: the message also occurs i
 // If a node was paused or partitioned, the other nodes report within this time that they miss it.
 inline constexpr std::int64_t kNoticeTime = 8 * kSecond;
 inline constexpr std::int64_t kLongRun = 300 * kSecond;  // a program that runs for this long has started successfully
-inline constexpr std::int64_t kEarlyEnd = 3 * kSecond;   // a log that ends this much before the others ends early
+inline constexpr std::int64_t kEarlyEnd = 3 * kSecond;   // a log ends early if it ends this much before the others
 // a program reports its start in one of its first messages, at most this many
 inline constexpr std::size_t kBannerMessages = 12;
 

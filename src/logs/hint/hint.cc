@@ -32,8 +32,8 @@ void weigh_echoes(std::vector<Hint>& hints) {
   }
 }
 
-// After a message has named the cause, a node that is silent usually has nothing to log, because the system is already
-// disturbed. So its silence gets less weight.
+// After a message has named the cause, the system usually does less, so a node may be silent because it has nothing to
+// log. Such a silence therefore gets less weight.
 void weigh_silences(std::vector<Hint>& hints, const std::vector<std::size_t>& silences) {
   std::int64_t reported_ns = kNoTime;
   for (const Hint& hint : hints)
@@ -189,7 +189,7 @@ class Complaints {
   }
 
  private:
-  static constexpr std::size_t kExcerpt = 20;  // most messages of an excerpt
+  static constexpr std::size_t kExcerpt = 20;  // logs with at most this many messages are an excerpt
   static constexpr double kAboutAnother = 0.3, kAboutOutsider = 0.3, kAboutItself = 0.2, kPausedInstead = 0.15,
                           kCutInstead = 0.12;
   static constexpr double kWithoutLevel = 0.5;  // factor: the message has no level
@@ -221,8 +221,8 @@ class Complaints {
     return false;
   }
 
-  // The only node complains about a peer that is not part of the deployment. All that can be injected are results of
-  // the node's calls to that peer.
+  // Used if the deployment has only one node, and this node complains about a peer outside the deployment. Only results
+  // of the node's calls to that peer can be injected.
   bool about_outsider() {
     if (found_.names.size() != 1) return false;
     for (std::size_t n = 0; n < found_.failure.nodes.size(); ++n)

@@ -17,7 +17,7 @@
 namespace rose::logs {
 
 inline constexpr std::size_t kMostHints = 200;  // the hints with the greatest weights are kept
-// exceptions of one node; only the first one thrown at each place counts
+// At most this many exceptions of one node are kept, one for each place at which exceptions were thrown.
 inline constexpr std::size_t kMostThrown = 40;
 inline constexpr std::size_t kMostTracesRead = 1000;  // at most this many stack traces of one node are read
 

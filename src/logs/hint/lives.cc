@@ -103,7 +103,7 @@ bool lacks_usual_stop(const Findings& found, std::size_t n) {
 // Adds a hint that the process which logged the messages [begin, end) has ended.
 Hint& add_end(Findings& found, std::size_t n, std::size_t begin, std::size_t end, double weight) {
   const std::vector<Message>& messages = found.node(n).messages;
-  std::size_t at = end - 1;  // the message to quote, which must have content
+  std::size_t at = end - 1;  // the message to quote, which must not be blank
   while (at > begin && found.failure.text(messages[at]).find_first_not_of(" \t\r\n*") == std::string_view::npos) --at;
   bool itself = last_stop(found.failure, found.names, found.node(n), begin, end).gave_up;
   for (std::size_t i = tail_of(begin, end); i < end; ++i)
@@ -284,7 +284,7 @@ bool is_stopped_alone(const Logs& logs, std::size_t n, const std::vector<std::in
   return false;
 }
 
-// True if other nodes went on after the stop of this node, which they do not in the run without faults.
+// True if other nodes went on after this node had been stopped, unless this is also so in the run without faults.
 bool is_stopped_by_itself(const Findings& found, std::size_t n) {
   if (!is_stopped_alone(found.failure, n, found.stops)) return false;
   const NodeLog* before = found.normal_log(n);

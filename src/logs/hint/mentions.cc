@@ -14,7 +14,7 @@
 namespace rose::logs {
 namespace {
 
-// only the first messages of a node, at most this many, are searched for its own ids
+// At most this many messages from the beginning of a node's log are searched for the node's own ids.
 constexpr std::size_t kMessagesForIds = 5'000;
 constexpr std::size_t kLeastId = 6;          // characters of an id; shorter ids are ambiguous
 constexpr std::size_t kLeastHexId = 8;       // characters of an id of hexadecimal digits only
@@ -348,7 +348,7 @@ std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs&
 }
 
 bool is_object(const std::vector<NodeName>& names, std::string_view by, std::string_view text) {
-  constexpr std::size_t kNear = 24;  // characters before the name, such as "of the node" or quotes
+  constexpr std::size_t kNear = 24;  // at most this many characters, such as "of the node", precede the name
   return std::any_of(names.begin(), names.end(), [&](const NodeName& node_name) {
     const std::size_t place = node_name.node == by ? std::string_view::npos : place_of(text, node_name);
     if (place > kNear) return false;

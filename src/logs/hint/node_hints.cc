@@ -55,8 +55,8 @@ bool logs_around(const NodeLog* log, const Repeated& report) {
          log->messages.back().ts_ns > report.first->ts_ns + kEarlyEnd;
 }
 
-// True if the peer's log shows that a new life began within a minute after the report: the peer starts, accepts
-// requests again, or finds that it had not stopped in an orderly way.
+// True if the peer's log shows that a new process began within a minute after the report: the peer starts, accepts
+// requests again, or finds that its previous process had not stopped in an orderly way.
 bool begins_anew(const Findings& found, const NodeLog* log, const Repeated& report) {
   constexpr std::int64_t kWithin = 60 * kSecond;
   constexpr std::ptrdiff_t kMostLooked = 300;

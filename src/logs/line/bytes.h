@@ -34,7 +34,7 @@ class Bytes {
   [[nodiscard]] std::size_t read(std::span<char> into);
 
   [[nodiscard]] std::string_view packing() const;  // "", "gzip", "xz", "zstd", "bzip2"
-  // One sentence that says why the bytes ended before the file did; "" if they did not.
+  // The reason why the file could not be read to its end, in one sentence; "" if it could.
   [[nodiscard]] const std::string& damage() const;
   // The size of the stored file. 0 if it is unknown (a pipe).
   [[nodiscard]] std::uint64_t file_size() const;

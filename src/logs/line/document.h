@@ -16,7 +16,8 @@ inline constexpr std::size_t kLargestDocument = std::size_t{64} << 20;
 
 // True if a file that begins with `head` is such a document.
 [[nodiscard]] bool begins_document(std::string_view head);
-// One line for each record, in the order of the document. Nothing if the text is not JSON or contains no record.
+// Returns one line for each record, in the order of the document; nothing if the text is not JSON or contains no
+// record.
 [[nodiscard]] std::optional<std::string> lines_of_document(std::string_view whole);
 
 }  // namespace rose::logs

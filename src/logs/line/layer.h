@@ -38,8 +38,8 @@ class Layer {
     timestamp,
   };
 
-  // The outermost layer of a file, which most lines of `sample` have. Nothing if there is none. `sample` must not be
-  // empty. `is_node` returns true for the host name of a node; it may be an empty function object.
+  // Returns the outermost layer of a file, which most lines of `sample` have; nothing if there is none. `sample` must
+  // not be empty. `is_node` returns true for the host name of a node; it may be an empty function object.
   [[nodiscard]] static std::optional<Layer> choose(std::span<const std::string> sample, const IsNode& is_node = {});
 
   // Removes the layer from the line. Returns false if the line does not have the layer.

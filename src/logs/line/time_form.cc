@@ -112,7 +112,7 @@ class FormReader {
     epoch_ = value;
   }
 
-  // Combines the parsed parts to a timestamp. Nothing if they are no valid time.
+  // Combines the parsed parts into a timestamp. Returns nothing if they are no valid time.
   std::optional<TimeStamp> put_together() {
     if (half_) {
       cursor_.need(hour_ >= 1 && hour_ <= 12);

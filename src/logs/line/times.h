@@ -30,8 +30,8 @@ struct TimeStamp {
 // The timestamp at the beginning of `text`; nothing if there is none. Rejects most texts after a few characters.
 [[nodiscard]] std::optional<TimeStamp> read_time(std::string_view text);
 
-// The offset of a zone such as "+02:00", "-0530", "UTC", "Z" or "CET", in ns east of Greenwich. Nothing for a name that
-// several zones share.
+// The offset of a zone such as "+02:00", "-0530", "UTC", "Z" or "CET", in ns east of Greenwich. Returns nothing for a
+// name that several zones share.
 [[nodiscard]] std::optional<std::int64_t> read_zone(std::string_view text);
 
 [[nodiscard]] std::int64_t days_of(int year, unsigned month, unsigned day);  // days since 1970-01-01

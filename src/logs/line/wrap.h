@@ -15,8 +15,8 @@ namespace rose::logs {
 
 class Wrap {
  public:
-  // How the lines of `sample`, which are the first lines of a file, were cut. Nothing if they were not cut. `is_node`:
-  // see Form.
+  // Determines how the lines of `sample`, which are the first lines of a file, were cut. Returns nothing if they were
+  // not cut. `is_node`: see Form.
   [[nodiscard]] static std::optional<Wrap> find(std::span<const std::string> sample, const IsNode& is_node = {});
 
   // True if `line` continues the line that ended with `before`. Both must be as they are in the file.

@@ -65,7 +65,7 @@ void merge_by_time(Logs& logs) {
       several = node.messages[i].source != node.messages[0].source;
     if (!several) continue;
     for (const Message& message : node.messages) files[message.source].push_back(message);
-    // Merge the files by the time of their next message; if times are equal, by the order of the arguments.
+    // Merge the files by the time of their next message; if times are equal, by the order of `logs.sources`.
     std::vector<std::size_t> at(files.size());
     const auto time_at = [&](std::size_t file) {
       const Message& message = files[file][at[file]];

@@ -11,11 +11,11 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kMostStreams = 4096;  // streams of one file; all further threads share one stream
+constexpr std::size_t kMostStreams = 4096;  // streams of one file; if there are more, all further threads share one
 // When a file has used up its share, this many messages of each kind are still kept. A quarter of the limit is reserved
 // for them.
 constexpr std::uint64_t kKeptPerKind = 256;
-constexpr std::size_t kExceptionsInKind = 3;  // lines of a stack trace that determine the kind
+constexpr std::size_t kExceptionsInKind = 3;  // the first exceptions of a stack trace also determine the kind
 // In a file whose newest line comes first, at least kLeastBackward timestamps are smaller than their predecessors. They
 // are at least kMostlyBackward times as many as the timestamps that are greater than their predecessors.
 constexpr std::size_t kLeastBackward = 2, kMostlyBackward = 20;
