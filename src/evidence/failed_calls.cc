@@ -151,7 +151,7 @@ class Reader {
   // The time span from the signal that ended a process until the process had ended.
   struct Ending {
     std::int64_t from = 0, to = 0;
-    bool orderly = false;  // the process handled the signal and exited itself
+    bool orderly = false;  // the process handled the signal and then exited by itself
   };
   using Endings = std::map<std::pair<int, std::int32_t>, std::vector<Ending>>;
 

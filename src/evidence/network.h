@@ -20,7 +20,7 @@ struct Silence {
   // -1: unknown.
   std::int64_t begin_within = -1;
   std::int64_t end_within = -1;
-  bool idle = false;          // the receiver did not wait for an answer; used only if the sender waited for one
+  bool idle = false;  // the receiver did not wait for an answer, but the sender did (otherwise it is no evidence)
   std::uint64_t events = 1;   // number of events of this silence in the dump
   bool open = false;          // the silence had not ended when the dump was written
   std::uint64_t packets = 0;  // number of packets exchanged before the silence on this connection

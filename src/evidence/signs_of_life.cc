@@ -69,7 +69,7 @@ std::vector<Cause> end_by_signs_of_life(std::vector<Cause> causes, const Given& 
     if (sign != kNever)
       cause.end =
           cause.start + (sign - cause.start) / 2;  // it started at an unknown time in between: assume the middle
-    // The node communicated although no start was recorded, so the process that ended was not its main one.
+    // If the node communicated later although no start was recorded, the process that ended was not its main one.
     if (own != kNever && cause.main_unknown) cause.partly = true;
   }
   return causes;

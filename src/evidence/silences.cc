@@ -120,8 +120,8 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
     if (c.plainness < kLeastReported && c.plainness < plainness) continue;
     // If a node reports a silence and then ends itself, the silence caused the end, not the end the silence.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
-    // Other processes of the node continued. If the pair communicated after the end, the connection did not belong to
-    // the ended process.
+    // If other processes of the node continued, and the pair still communicated after the end, the connection did not
+    // belong to the process that ended.
     if (c.partly && silence.start > c.start + rhythm) continue;
     if (!cause || c.start < causes[*cause].start) cause = i;
   }

@@ -97,8 +97,8 @@ std::vector<Contact> contacts(const Given& given) {
       if (reached && event.fd >= 0) {
         named[descriptor] = found.size();
       } else if (const auto only = named.find(descriptor); only != named.end()) {
-        // The socket is a datagram socket. A connect on such a socket sends nothing, so its success does not show that
-        // the peer was reached.
+        // If the failed call sends datagrams, the earlier connect was that of a datagram socket. Such a connect sends
+        // nothing, so its success does not show that the peer was reached.
         if (kernel::sends_datagrams(kernel::syscall_name(event.syscall))) found[only->second].event = nullptr;
         named.erase(only);
       }
@@ -186,8 +186,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
 bool is_sufficient(const Partition& partition) {
   if (partition.plain < kLeastReported && partition.calls < kResetsOfPartition * partition.peers.size()) return false;
   if (partition.peers.size() > 1 || partition.failed_at.size() > 1) return true;
-  // Repeated attempts of one node did not reach the other node. The dumps of both nodes show this, so attempts of the
-  // other node are not needed as evidence.
+  // If repeated attempts of one node did not reach the other node, the dumps of both nodes show this. So attempts of
+  // the other node are not needed as evidence.
   if (partition.unseen >= kResetsOfPartition) return true;
   return partition.all_others && partition.plain >= 1 &&
          partition.calls > 1;  // one pair only: the error must be unambiguous and repeated

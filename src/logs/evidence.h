@@ -16,7 +16,7 @@ namespace rose::logs {
 
 struct Evidence {
   Logs failure;
-  Logs normal;  // without nodes if no run without faults was made yet
+  Logs normal;  // of a run without faults; has no nodes until such a run was made
   Difference difference;
   std::vector<Hint> hints;  // the hint with the greatest weight comes first
 };

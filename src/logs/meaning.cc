@@ -174,7 +174,7 @@ Meaning MessageReader::read() {
   meaning_.unclean = has(Says::unclean);
   meaning_.divided = has(Says::divided);
   meaning_.reunited = has(Says::reunited);
-  // The other nodes excluded the writer, so the message does not report another node as missing.
+  // If the other nodes excluded the writer, the message does not report another node as missing.
   if (meaning_.outcast) meaning_.lost = meaning_.closed = false;
   const bool in_vain = has_failed_attempt();
   read_stop();

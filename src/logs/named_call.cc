@@ -145,9 +145,9 @@ Operation operation_of_python(std::string_view name) {
 
 // The operation in the line of source code that Python prints before the error: "File "x.py", line 7, in f",
 // "f.flush()". Without it, `flush` would be read as a word of plain language, which may also mean that a disk is
-// synchronised. `before`: the lines before the one with the error. Nothing is returned if the line calls functions of
-// several operations, or for a `with` statement, because Python also prints the line of this statement if closing the
-// file fails.
+// synchronised. `before`: the lines before the one with the error. The result is Operation::unknown if the line calls
+// functions of several operations, or is a `with` statement: Python prints the line of this statement, too, if closing
+// the file fails.
 Operation operation_of_python_line(std::string_view before) {
   const auto take_line = [&] {
     while (before.ends_with('\n')) before.remove_suffix(1);

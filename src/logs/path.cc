@@ -10,7 +10,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kOfVolume = 16;  // characters between a volume and the words that report it as full
+constexpr std::size_t kOfVolume = 16;  // fewer characters are between a volume and the words that report it as full
 
 bool path_char(char c) {
   return word_char(c) || c == '/' || c == '.' || c == '-' || c == '+' || c == '@' || c == '%' || c == '~' || c == '#' ||

@@ -14,7 +14,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kLeastMessages = 20'000;  // of every file, at least this many messages may be kept
+constexpr std::size_t kLeastMessages = 20'000;  // each file may keep this many messages, even if its share is smaller
 
 bool all_digit_chars(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), is_digit); }
 

@@ -119,7 +119,7 @@ void HintReader::put_stop(const std::string& node, std::int64_t since, std::int6
 void HintReader::add_silence(const Hint& hint, const std::string& node, double weight) {
   const std::int64_t logged_ns = case_.time_of(hint);
   std::int64_t begin = std::max(case_.first(), logged_ns - kNoticedAfter);
-  // The end of the peer's process closed its connections, so the silence did not begin before that end.
+  // If the connection was closed by the end of the peer's process, the silence did not begin before that end.
   for (const Hint& other : case_.evidence().hints) {
     if (!hint.closed || !between_lives(other) || other.weight < kLeastReported ||
         case_.node_of(other.node) != hint.peer)

@@ -105,9 +105,9 @@ void find_silent_node(Findings& found) {
       fmt::format(", and then nothing for {}, while another one waited", format_duration(gap / 1'000'000 * 1'000'000));
 }
 
-// Used if there is no run without faults. In a long log, one gap that is far longer than all others is evidence if
-// other nodes log meanwhile. If the node starts after the gap, its process had ended. Otherwise, the gap is weak
-// evidence of a pause.
+// Used only if there is no normal log. In a long log, one gap that is far longer than all others is evidence if other
+// nodes log meanwhile. If the node starts after the gap, its process had ended. Otherwise, the gap is weak evidence of
+// a pause.
 void find_unusual_gap(Findings& found, std::size_t n) {
   constexpr double kStartsAfter = 0.5, kAlone = 0.25;
   const NodeLog& here = found.node(n);

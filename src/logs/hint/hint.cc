@@ -289,7 +289,7 @@ std::vector<Hint> find_hints(const Logs& failure, const Logs& normal, const Diff
   find_missed(found);
   find_missed_ends(found);
   find_lost_roles(found);
-  // This evidence is weak, so it is used only if there is no other.
+  // The evidence from here on is weak, so each kind of it is used only if there are no hints yet.
   if (found.hints.empty()) find_silent_node(found);
   if (found.hints.empty()) find_lone_stop(found);
   if (found.hints.empty()) {

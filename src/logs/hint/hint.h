@@ -1,6 +1,6 @@
-// Hints: the causes that a failure's logs suggest. A hint is a failed call, an exception, a process that ended or was
-// paused, a silent peer, a wrong clock or an exhausted resource. It has a node, a time, and the message that reports
-// it.
+// Hints: the causes that a failure's logs suggest. A cause is a failed call, an exception, a process that ended or was
+// paused, a silent peer, a wrong clock or an exhausted resource. Each hint has a node, a time, and the message that
+// reports the cause.
 #pragma once
 
 #include <cstddef>

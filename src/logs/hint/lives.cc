@@ -19,7 +19,7 @@
 namespace rose::logs {
 namespace {
 
-constexpr std::size_t kOpening = 3;  // consecutive messages that identify a new start if there is no run without faults
+constexpr std::size_t kOpening = 3;  // if there is no normal log, this many consecutive messages identify a new start
 // if these messages occur more often, they are those of a periodic task and not of a start
 constexpr std::uint64_t kMostLives = 20;
 constexpr double kRestarted = 0.9;  // weight: the process started again, and no message states why
@@ -338,8 +338,8 @@ void find_ends(Findings& found, std::size_t n) {
     return;
   }
   const NodeLog* other = found.normal_log(n);
-  // Without a run without faults, the end of the log means nothing in two cases: the log has too few messages for a
-  // usual gap, so it may be an excerpt that ends anywhere; or the program logs only its start.
+  // If there is no normal log, the end of this log means nothing in two cases: the log has too few messages for a usual
+  // gap, so it may be an excerpt that ends anywhere; or the program logs only its start.
   if (other == nullptr && (here.messages.size() <= kGapsForUsual || found.logged_only_start(n))) return;
   std::int64_t gap = longest_gap(other != nullptr ? *other : here);
   if (other != nullptr && is_timed(*other)) gap = std::max(gap, found.normal_last_ns - other->messages.back().ts_ns);

@@ -117,8 +117,8 @@ std::string own_id(std::string_view text) {
 }
 
 // A message that mentions several other nodes, such as a list of members, is about the node whose name directly follows
-// the words that report the problem ("suspected members: [n1]"). Returns "" if no name follows directly. Returns
-// nothing if the message does not mention several nodes.
+// the words that report the problem ("suspected members: [n1]"). Returns "" if no name follows directly, and nullopt if
+// the message does not mention several nodes.
 std::optional<std::string> one_of_several(const std::vector<NodeName>& names, std::string_view by,
                                           const Meaning& meaning, std::string_view text) {
   std::size_t named = 0, nearest = std::string_view::npos;
@@ -305,9 +305,8 @@ std::string_view address_of(std::string_view peer) {
   return std::count(peer.begin(), peer.end(), ':') > 1 ? peer : peer.substr(0, peer.rfind(':'));
 }
 
-// A failed lookup of a name: "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout". The resolver is missing, and not
-// n2. The message is about n2 only if the resolver answered that there is no such name (`unknown`). Nothing if the
-// message reports no failed lookup.
+// A failed lookup of a name: "lookup n2 on 10.0.0.53:53: read udp ...: i/o timeout". Here the resolver is missing, and
+// not n2. The message is about n2 only if the resolver answered that there is no such name (`unknown`).
 struct Lookup {
   std::string_view name, resolver;
   bool unknown = false;

@@ -164,7 +164,7 @@ void find_missed_ends(Findings& found) {
     const bool reported = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::end && hint.node == name;
     });
-    // A node that joined the cluster again had not ended.
+    // If nodes report that partitioned nodes are connected again, a node that was missing had not ended.
     if (reported || (found.reunited && !silence.closed) || lives_on(found, name, silence.ts_ns) ||
         reports_it_too(found, name, silence))
       continue;

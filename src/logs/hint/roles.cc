@@ -48,8 +48,8 @@ bool is_missed(const Findings& found, const std::string& loser, std::int64_t ts)
          });
 }
 
-// Adds an end, a pause and partitions of the node that lost its role, shortly before `next` shows that another node has
-// it.
+// Adds an end, a pause and partitions of the node that lost its role. They begin shortly before the message `next`,
+// which shows that another node has taken over the role.
 void add_lost_role(Findings& found, const std::string& loser, const RoleReport& next, double share) {
   const Message& message = found.node(next.node).messages[next.message];
   const std::int64_t began = message.ts_ns == kNoTime ? kNoTime : message.ts_ns - kEarlyEnd;

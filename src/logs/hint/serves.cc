@@ -8,9 +8,9 @@
 namespace rose::logs {
 namespace {
 
-// A program accepts connections from the time of the message that reports this. The program must have logged its start
-// within the first kStartWithin messages, and the message must be among the first kServesWithin, at most kServesTime
-// after the first one.
+// A program is assumed to accept connections only after it has logged this, if the log contains the program's start
+// among its first kStartWithin messages. The message about the connections must be among the first kServesWithin
+// messages, at most kServesTime after the first one.
 constexpr std::size_t kStartWithin = 12, kServesWithin = 2'000;
 constexpr std::int64_t kServesTime = 30 * kSecond;
 

@@ -28,7 +28,7 @@ class CsvTable {
   bool derive_columns(std::span<const std::string> sample, const IsNode& is_node);
 
   std::string head_;  // the header row; "" if there is none
-  // The columns that are used; nothing if the rows have no such column.
+  // The columns that are used; nullopt if the rows have no such column.
   std::optional<std::size_t> time_column_, text_column_, host_column_, level_column_;
   bool in_quotes_ = false;  // the text of the last row continues in the next line
   std::string host_, text_;

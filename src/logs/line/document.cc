@@ -188,7 +188,7 @@ bool begins_document(std::string_view head) {
   }
   if (head[0] != '{') return false;
   const std::string_view line = head.substr(0, head.find('\n'));
-  // The object is printed over several lines.
+  // If an object is printed over several lines, nothing follows its first bracket.
   if (line.find_first_not_of(" \t\r", 1) == std::string_view::npos) return true;
   return std::any_of(std::begin(kContainers), std::end(kContainers),
                      [&](std::string_view key) { return line.substr(0, 512).find(key) != std::string_view::npos; });

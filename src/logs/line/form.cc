@@ -90,7 +90,7 @@ struct Form::Inner {
   std::map<std::string, FormOfProgram> formed;
   std::string last_program;  // the program that wrote the last line, if a layer names programs
   bool scarce = false;  // the form has no time, and few lines of the sample fit it, such as "Error: ..." between others
-  bool padded = false;  // most lines of the sample are padded
+  bool padded = false;  // most lines of the sample begin with one blank; see is_padded()
   bool open = false;    // the log of the container has split a line, and the next part is still to come
   std::size_t strays = 0;  // consecutive lines that fit no form and were treated as continuations
 

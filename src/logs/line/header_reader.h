@@ -98,7 +98,8 @@ class HeaderReader {
   Parts& parts_;
   std::string* layout_;
   std::size_t at_ = 0;
-  // content of a bracket that was taken for a thread; it may be the message if it ends the line
+  // the content of a bracket at the end of the line that was read as the name of a thread; it may be the message
+  // instead
   std::string_view last_bracket_;
   bool over_ = false;          // the header is complete
   bool strong_level_ = false;  // the level has a form that suffices for a header without a timestamp

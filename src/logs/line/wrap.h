@@ -23,7 +23,7 @@ class Wrap {
   [[nodiscard]] bool continues(std::string_view before, std::string_view line);
   // The text that the cut removed between two lines: "" or " ".
   [[nodiscard]] std::string_view removed() const { return kind_ == Kind::columns ? "" : " "; }
-  // The lines, after each continuation was joined to the line that it continues.
+  // Joins each continuation to the line that it continues, and returns the resulting lines.
   [[nodiscard]] std::vector<std::string> join(std::span<const std::string> lines);
 
  private:
