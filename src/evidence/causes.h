@@ -71,7 +71,7 @@ class Causes {
  private:
   std::vector<Cause> causes_;
   std::vector<std::vector<std::size_t>> of_;  // by node: indexes of its causes
-  std::vector<int> networks_;                 // by node
+  std::vector<int> networks_;                 // by node: the node that owns its network
   Lasting lasting_;
 };
 

@@ -60,7 +60,7 @@ struct ReportedLimit {
   std::string node;                                           // name in the deployment
   std::int64_t at_ns = 0;                                     // wall-clock time
   std::int64_t took_ns = 0;                                   // disk_slow: the duration of the call
-  std::uint64_t count = 1;                                    // number of messages
+  std::uint64_t count = 1;                                    // number of messages that report it
   double weight = 0;                                          // 0..1: how clearly the logs report it
   std::string words;                                          // for people: the message
   bool inferred = false;  // the limit is uncertain: the message reports it, but then the node continued as before

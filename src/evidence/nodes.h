@@ -68,7 +68,7 @@ class NodeMap {
 
   std::vector<std::string> names_;
   std::vector<std::string> test_addresses_;
-  std::vector<int> networks_;  // by node
+  std::vector<int> networks_;  // by node: the node that owns its network
   std::vector<Names> sources_;
   std::map<std::string, int, std::less<>> by_name_;  // names in the dumps
   std::map<std::string, int, std::less<>> by_address_;

@@ -16,7 +16,8 @@ namespace rose::evidence {
 // True for failures that occur in healthy programs all the time: ENOENT in the search for a library, EAGAIN, ENOTTY,
 // ...
 [[nodiscard]] bool usual_noise(int err, std::string_view syscall, std::string_view path);
-// 0: a resource or disk error; 1: other; 2: an everyday error (ENOENT, EEXIST, ...); 3: usual_noise().
+// How ordinary a failure is. 0: an error of a resource or disk; 1: another error; 2: an everyday error (ENOENT, EEXIST,
+// ...); 3: usual_noise().
 [[nodiscard]] int ordinariness(int err, std::string_view syscall, std::string_view path, bool has_peer);
 // True for calls that look up a name: open, stat, access, execve, ...
 [[nodiscard]] bool lookup_call(std::string_view syscall);

@@ -19,8 +19,9 @@ constexpr double kLeastSlowDisk = 100e6;
 constexpr std::int64_t kSlowDiskUnstated = 1'000'000'000, kHungUnstated = 30'000'000'000;
 constexpr double kLongestSpan = 3600e9;  // ns; longer durations are ignored: pauses and operations are shorter
 // Distances in characters.
-constexpr std::size_t kUnitDistance = 28;                     // largest distance between a number and its unit
-constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;  // largest distance of words that mark a number as a limit
+constexpr std::size_t kUnitDistance = 28;  // largest distance between a number and its unit
+// Words that mark a number as a limit are at most this far before or after it.
+constexpr std::size_t kBeforeNumber = 28, kAfterNumber = 12;
 
 bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> words) {
   return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.ends_with(word); });
