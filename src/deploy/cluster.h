@@ -46,7 +46,7 @@ struct ContainerState {
   std::vector<std::string> argv;  // the image's entry point and command, or the configuration's
   int stop_signal = 0;
   std::map<std::string, std::string> observers;  // variables that the observer adds
-  std::vector<GivenFolder> folders;              // folders that get its user as their owner before its first start
+  std::vector<GivenFolder> folders;              // the container's user becomes their owner before its first start
   std::vector<std::string> making;               // the engine's command that creates the container
   bool made = false;                             // the container was created, or is being created
   std::optional<config::Health> health;          // its health check, with the test and all times filled in
@@ -55,7 +55,7 @@ struct ContainerState {
 struct NodeState {
   const config::Node* config = nullptr;
   std::optional<Credentials> user;
-  LaunchSpec spec;  // complete except for file and notified_syscalls, which are determined late
+  LaunchSpec spec;  // complete except for file and the notified calls, which are determined later
   Fd events;        // its cgroup.events; used by the monitor
   std::unique_ptr<ContainerState> container;    // null: the node runs directly on this machine
   EngineChild engine;                           // the engine's process for its container; used by the monitor
@@ -110,7 +110,7 @@ struct FaultPlace {
 
 // True if a node's command or environment has the placeholder.
 [[nodiscard]] bool mentions(const config::Node& node, std::string_view placeholder);
-// SOURCE:TARGET:OPTIONS
+// True if the volume is mounted read-only. `volume`: the parts of SOURCE:TARGET[:OPTIONS].
 [[nodiscard]] bool is_read_only(const std::vector<std::string>& volume);
 
 class Cluster final : public Deployment {
@@ -212,7 +212,8 @@ class Cluster final : public Deployment {
   // The owner of the node's PID namespace, if the owner has ended or is about to end. Call with the deployment's mutex
   // held.
   [[nodiscard]] std::optional<std::size_t> ended_with(std::size_t node) const;
-  // If the node's main process was in a PID namespace of another node, kills the processes that the node left there.
+  // If the node's main process was in the PID namespace of another node or of this machine, kills the processes that
+  // the node left there.
   void end_others(std::size_t node) const;
   [[nodiscard]] bool starts_at_once(std::size_t node) const;
   [[nodiscard]] bool made_by_start(std::size_t node) const;
@@ -338,11 +339,11 @@ class Cluster final : public Deployment {
   std::string holder_image_;
   std::vector<std::string> run_volumes_;  // the engine's volumes of this run
   std::set<std::string> shared_volumes_;  // volumes among them that several nodes use
-  // The volumes of the run that faults concern.
+  // A volume that the engine keeps for this run.
   struct HeldVolume {
     std::string name;                 // as in the configuration, for messages
     std::set<std::size_t> nodes;      // the nodes that mount it
-    std::vector<FaultPlace*> places;  // the places whose faults concern it
+    std::vector<FaultPlace*> places;  // the places whose faults concern it; empty: no fault does
     std::filesystem::path folder;     // the engine's folder, once a file system is mounted there
   };
   std::map<std::string, HeldVolume> held_volumes_;

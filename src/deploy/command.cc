@@ -20,7 +20,7 @@
 namespace rose::deploy {
 namespace {
 
-constexpr std::int64_t kAskedAgain = kSecond / 20;  // time from a further Ctrl-C until it is noticed
+constexpr std::int64_t kAskedAgain = kSecond / 20;  // longest time until a further Ctrl-C is noticed
 constexpr std::int64_t kOutputLook = kSecond / 20;  // how often the size of the command's log is checked
 
 std::uint64_t size_of(const std::string& log) {

@@ -15,8 +15,8 @@ struct CommandLimits {
   // Time for which the command continues after Ctrl-C. It is not 0 for teardown, which must undo what setup did. A
   // further Ctrl-C ends the command at once.
   std::int64_t after_cancel_ns = 0;
-  std::uint64_t most_output = 0;   // bytes that its log may grow by; 0: any number
-  bool sees_machine = false;       // use this machine's names and mounts, not the run's: for the engine's commands
+  std::uint64_t most_output = 0;   // number of bytes by which its log may grow; 0: unlimited
+  bool sees_machine = false;       // it uses this machine's names and mounts, not the run's: for the engine's commands
   bool leave_descendants = false;  // after success, keep the processes that it started (setup may start the system)
 };
 

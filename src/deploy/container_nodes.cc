@@ -186,7 +186,7 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
     const std::string& hostname = config_.nodes[owner.index].container->hostname;
     spec.hostname = hostname.empty() ? owner.name : hostname;
     spec.netns = fmt::format("{}/{}", kNetnsFolder, info.netns);
-    // The container has the host name of the machine.
+    // With `uts: host`, the container has the host name of the machine instead.
     if (config.container->host_name_of_machine) {
       spec.hostname.clear();
       spec.options.insert(spec.options.end(), {"--uts", "host"});
@@ -214,9 +214,9 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   return spec;
 }
 
-// Creates a container that holds the network namespace of each node. Only for docker, whose containers can only join
-// the network namespace of another container. Called before the network is created, because the network uses these
-// namespaces.
+// For each node, creates a container that holds the node's network namespace. This is done only for docker, because its
+// containers can join only the network namespace of another container. Called before the network is created, because
+// the network uses these namespaces.
 Result<void> Cluster::make_holders(std::vector<Network::Member>& members) {
   if (!has_containers()) return {};
   ROSE_TRY(engine_, find_engine(config_.deployment.engine));
@@ -503,7 +503,8 @@ Result<std::filesystem::path> Cluster::memory_volume(const std::string& name, co
   return folder;
 }
 
-// Secrets and configs whose content is in the Compose file.
+// Writes the secrets and configs whose content is in the Compose file to files, and adds volumes that mount these
+// files.
 Result<void> Cluster::write_handed(std::size_t node, std::vector<std::string>& volumes) {
   const std::vector<config::HandedFile>& files = config_.nodes[node].container->files;
   if (files.empty()) return {};

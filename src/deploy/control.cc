@@ -28,8 +28,8 @@ constexpr std::int64_t kRequestTimeout = 5'000'000'000;
 // Longer than any stop (10 s) followed by any readiness timeout that is likely to be configured.
 constexpr std::int64_t kAnswerTimeout = 3600'000'000'000;
 
-// Reads one line without its newline. Returns false if it is too long, late or incomplete. Activity on `other_fd` (-1:
-// none) ends the wait.
+// Reads one line without its newline. Returns false if it is too long, late or incomplete. The wait also ends when
+// `other_fd` (-1: none) is readable.
 bool read_line(int fd, std::string& line, std::size_t most, std::int64_t timeout_ns, int other_fd) {
   const std::int64_t until = monotonic_ns() + timeout_ns;
   for (;;) {

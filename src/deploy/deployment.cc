@@ -115,8 +115,8 @@ Result<void> Cluster::make() {
 // Commands and nodes see the names of the run in a mount namespace of their own. The run's folder is a shared mount.
 // Therefore, if a command (such as `setup`) mounts a file system in it for a node, all namespaces see the mount.
 Result<void> Cluster::share_run_folder() {
-  // If there are attached nodes, the folder is not shared, because these nodes are outside that namespace and mounts
-  // that an incident makes must reach them.
+  // If there are attached nodes, this namespace is not used: the nodes would be outside it, and mounts that an incident
+  // makes must reach them.
   for (const config::Node& node : config_.nodes)
     if (node.attach) return {};
   if (!std::filesystem::is_directory(run_dir_))

@@ -7,9 +7,10 @@
 // rose-<node>, or rose-p<index> if that is longer than 15 characters. The cgroups are <id>/rose-<node>, and
 // <id>/rose.commands/rose-<n> for commands. Nothing is created in the host's namespace.
 //
-// Nodes with `attach` are searched for after setup until they are found, and again after each end. They keep their own
-// cgroup; processes that setup left in setup's cgroup are moved to the node's cgroup. Until start() has returned,
-// `cgroup` of such a node may be empty or change (with pid_file, it is known in advance).
+// Nodes with `attach` are searched for after setup until they are found, and again after each end. Such a node normally
+// keeps its own cgroup; but processes that setup left in setup's cgroup are moved to a cgroup that rose created for the
+// node. Until start() has returned, NodeInfo::cgroup of an attached node may be empty or change. With pid_file, it is
+// at first the cgroup that rose created.
 #pragma once
 
 #include <sys/types.h>
@@ -61,8 +62,8 @@ struct EndInfo {
 class NodeObserver {
  public:
   virtual ~NodeObserver() = default;
-  // Returns the system calls (x86-64 numbers) that this node's seccomp filter reports to rose. Called before each
-  // start. If this list is empty, and notified_clocks() returns ClockCalls::none, there is no filter.
+  // Returns the system calls (by this machine's numbers) that this node's seccomp filter reports to rose. Called before
+  // each start. If this list is empty, and notified_clocks() returns ClockCalls::none, there is no filter.
   virtual std::vector<int> notified_syscalls(std::size_t) { return {}; }
   // Returns the calls about clocks that the filter reports to rose in addition to those system calls.
   virtual ClockCalls notified_clocks(std::size_t) { return ClockCalls::none; }
@@ -157,8 +158,8 @@ class Deployment {
   // Every living process of the node.
   [[nodiscard]] virtual std::vector<pid_t> processes(std::size_t node) const = 0;
   [[nodiscard]] virtual int starts(std::size_t node) const = 0;
-  // A sentence about what this machine has refused to do for the nodes since they were ready. In that case, the run was
-  // not as planned. "" if it has refused nothing.
+  // Describes in a sentence what this machine has refused to do for the nodes since they were ready. Unless the text is
+  // "", the run was not as planned.
   [[nodiscard]] virtual std::string trouble() const = 0;
   // Sends `signal`. SIGKILL with Scope::all uses cgroup.kill, which no fork can escape. The restart policy applies
   // after such an end, too.
@@ -210,10 +211,7 @@ void in_netns(int netns_fd, const std::function<void()>& work);
 // `rose step`: waits for the step's turn, or reports that it has happened.
 [[nodiscard]] Result<void> step_request(const std::filesystem::path& run_dir, std::string_view step, bool done);
 
-// Undoes what killed rose processes left: for each lock file /run/rose/<id>.lock that is no longer held, exactly what
-// the file lists. Other things with rose's names (rose-*) are left alone and reported. `names`: ids and names that are
-// undone on request, no matter who created them. All code that creates such things must first take an
-// Identity (deploy/identity.h). Returns ErrorKind::usage for a name that rose cannot have created.
+// What heal() did, and what it found.
 struct Healed {
   std::vector<std::string> undone;     // one line each: "cgroup rose-1f3a9c: ended 3 processes, removed"
   std::vector<std::string> alive;      // deployments of running rose processes, which are left alone
@@ -222,8 +220,12 @@ struct Healed {
   bool by_engines = false;             // some of `failed` are things that a container engine could not undo
   std::vector<std::string> forgotten;  // with `forget`: leftovers whose notes were removed
 };
-// With `forget`, leftovers that only a container engine could remove, but that no engine can remove any more, are
-// reported, and their notes are removed.
+// Undoes what killed rose processes left: for each lock file /run/rose/<id>.lock that is no longer held, exactly what
+// the file lists. Other things with rose's names (rose-*) are left alone and reported. All code that creates things
+// with such names must first take an Identity (deploy/identity.h). `names`: ids and names that are undone on request,
+// no matter who created them. Returns ErrorKind::usage for a name that rose cannot have created. With `forget`,
+// leftovers that only a container engine could remove, but that no engine can remove any more, are reported, and their
+// notes are removed.
 [[nodiscard]] Result<Healed> heal(const std::vector<std::string>& names = {}, bool forget = false);
 // For all runs of the process `owner`, which has ended, undoes the changes that do harm until they are undone: resumes
 // stopped and frozen processes, undoes limits and mounts, and ends nodes whose filtered calls are no longer answered.

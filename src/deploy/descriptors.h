@@ -25,8 +25,8 @@ class DescriptorLimits {
   using Note = std::function<Result<void>(const std::string& value)>;
 
   // Limits every process to `limit`; children inherit it. Without a limit, restores the limits of all processes.
-  // Returns how many processes were changed for the first time. `once`: makes only one pass over the list, so that a
-  // process that is just being forked may be missed.
+  // Returns how many processes were changed for the first time. `once`: makes only one pass over the list, and may
+  // therefore miss a process that is just being forked.
   [[nodiscard]] Result<std::size_t> apply(const List& list, std::optional<std::uint64_t> limit, const Note& note,
                                           bool once = false);
   // Without CAP_SYS_RESOURCE, a hard limit cannot be restored, so only the soft limit is lowered. A process can raise
@@ -41,8 +41,8 @@ class DescriptorLimits {
   enum class Change { none, first, again };
   Result<Change> change(pid_t pid, const List& list, std::optional<std::uint64_t> limit, const Note& note);
   std::map<std::pair<pid_t, std::uint64_t>, Known> known_;  // by process id and start time
-  // By the value of a limit that was set: the limits that a process had before it got this value. A child that has
-  // inherited the value gets those limits when limits are restored.
+  // The key is a limit that rose set; the value is what the process's limits were before. When limits are restored, a
+  // child that inherited the limit from that process gets these earlier limits.
   std::map<rlim_t, rlimit> inherited_;
 };
 

@@ -110,10 +110,9 @@ std::optional<TornFile> torn_file_of(int fd) {
   return source;
 }
 
-// Writes some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. Returns true if
-// there were any to write. Writes only if `to` is still the same file as `source`: the node may rename files, so the
-// name may now refer to another file, perhaps a file of root. An inode number may be reused, but not with the same
-// generation.
+// Writes some of the sectors in which `from` (a copy of `source`) differs from what is on the disk. Returns true if it
+// wrote any. Writes only if `to` is still the same file as `source`: the node may rename files, so the name may now
+// refer to another file, perhaps a file of root. An inode number may be reused, but not with the same generation.
 bool tear(const Fd& from, const TornFile& source, const Fd& to, const Torn& torn) {
   struct stat info{};
   if (!from || !to || ::fstat(from.get(), &info) != 0) return false;
@@ -220,12 +219,13 @@ Result<void> Disk::mount(const std::function<Result<void>(const OpenFolder& top)
   ROSE_CHECK(prepare(top));
   // From here on, the files can be rescued if a later step fails.
   const OpenFolder& held = top_.emplace(std::move(top));
-  std::vector<Fd> points;  // the files on the disk that the outside files hide
+  std::vector<Fd> points;  // the files on the disk over which the outside files are mounted
   for (const Outside& one : outside_) {
     Fd point = held.at(one.name);
     struct stat info{};
     if (!point || ::fstat(point.get(), &info) != 0 || !S_ISREG(info.st_mode)) {
-      // The entry that the node has put there, perhaps a folder of root's, is renamed to an unpredictable name.
+      // The node has put something else at this name, perhaps even a folder of root. It is renamed to a name that the
+      // node cannot predict.
       std::uint64_t random = 0;
       if (::getrandom(&random, sizeof random, 0) != sizeof random)
         return fail_errno(ErrorKind::environment, "getrandom", errno);
@@ -271,7 +271,7 @@ Result<PowerLoss> Disk::lose(const Torn& torn) {
       if (const auto source = torn_file_of(fd)) sources.emplace(inside.string(), *source);
     }));
   }
-  // If somebody has unmounted the file system, its files are only rescued; there is no power loss.
+  // If somebody has unmounted the file system, no power loss is simulated. dissolve_volumes() rescues its files later.
   if (!volume::is_mounted(*top_))
     return fail(ErrorKind::environment,
                 fmt::format("somebody has unmounted the disk at {}", printable(folder().string())));

@@ -20,7 +20,8 @@
 
 namespace rose::deploy {
 
-// Which of a file's unsynced sectors (512 bytes each) are on the disk after a power loss. With a share of 0: none.
+// Determines which of a file's unsynced sectors (512 bytes each) are on the disk after a power loss: none if `share` is
+// 0.
 struct Torn {
   double share = 0;      // fraction of each file's unsynced sectors, from 0 to below 1
   bool in_order = true;  // true: the first sectors of the file; false: distributed over the file
@@ -62,7 +63,7 @@ class Disk {
   // get EIO from now on.
   [[nodiscard]] Result<PowerLoss> lose(const Torn& torn);
 
-  // Releases the disk's top folder. After a power loss that failed, there is none. The loop device exists as long as
+  // Releases the disk's top folder. Returns nothing after a power loss that failed. The loop device exists as long as
   // the result exists.
   [[nodiscard]] std::optional<OpenFolder> release() { return std::exchange(top_, std::nullopt); }
 

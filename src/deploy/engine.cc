@@ -123,8 +123,8 @@ std::optional<config::Health> health_of(const Json& image, const Json& config) {
   return health;
 }
 
-// Adds what Compose's `privileged` means for each engine. BuildKit gives the privileges only to commands of the
-// Dockerfile that request them.
+// Adds the options by which each engine carries out `privileged` of a Compose build. BuildKit gives the privileges only
+// to commands of the Dockerfile that request them.
 void add_privileges(const Engine& engine, const config::Container& container, std::vector<std::string>& words) {
   if (!container.build_privileged) return;
   if (!engine.podman) {

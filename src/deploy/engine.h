@@ -86,8 +86,9 @@ struct ContainerSpec {
 [[nodiscard]] Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector<std::string>& names);
 
 [[nodiscard]] std::vector<std::string> start_words(const Engine& engine, const std::string& name);
-// The command that removes containers with their anonymous volumes, and succeeds if there are none. `joined`: also
-// removes the containers that have joined their namespaces; podman would otherwise refuse to remove the owners.
+// The command that removes containers with their anonymous volumes, and succeeds if there are none. `joined`: other
+// containers have joined namespaces of these. They are removed as well, because podman would otherwise refuse to remove
+// the owners of the namespaces.
 [[nodiscard]] std::vector<std::string> remove_words(const Engine& engine, const std::vector<std::string>& names,
                                                     bool joined = false);
 [[nodiscard]] std::vector<std::string> make_volume_words(const Engine& engine, const std::string& name);
@@ -98,9 +99,9 @@ struct ContainerSpec {
 // Limits for a container if rose may not raise its own limits (no CAP_SYS_RESOURCE): the limits of this process,
 // because the engine's defaults would be refused. Otherwise empty.
 [[nodiscard]] std::vector<std::string> inherited_limits();
-// Lowers the limits that a container asks for ("nofile=65535", "memlock=-1:-1") if rose may not raise its own limits
-// and the engine is not a daemon with more rights. Such an engine would refuse the higher limits, and the container
-// would not start. `lowered` says what was changed.
+// Lowers the limits that a container asks for ("nofile=65535", "memlock=-1:-1") if the engine is podman and rose may
+// not raise its own limits. Podman has rose's rights, so it would refuse higher limits, and the container would not
+// start. Docker's daemon has more rights, so its limits stay as they are. `lowered` says what was changed.
 [[nodiscard]] std::vector<std::string> permitted_limits(const Engine& engine, const std::vector<std::string>& asked,
                                                         std::vector<std::string>& lowered);
 // Like the function above, but the highest permitted values are given, by the name of the limit. Pure.

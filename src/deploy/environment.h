@@ -57,9 +57,9 @@ void prefer_programs(Variables& variables, const std::filesystem::path& folder);
 [[nodiscard]] Result<std::string> find_program(const std::string& name, const std::filesystem::path& directory,
                                                const Variables& variables, std::string_view what);
 
-// A hint for a command that failed. Only the first word of a command is searched for in the configuration's folder, so
-// a later word that names a file there is a likely mistake. The hint names such a word if it names no file in the
-// folder in which the command ran. "" if there is no such word.
+// A hint for a command that failed: a word that was probably meant as a file in the configuration's folder. rose looks
+// up only the first word of a command there. The program looks up the other words in the folder in which it runs. The
+// hint therefore names the first later word that is a file in `config_dir`, but not in `ran_in`. "" if there is none.
 [[nodiscard]] std::string misplaced_word(const config::Command& command, const std::filesystem::path& config_dir,
                                          const std::filesystem::path& ran_in);
 

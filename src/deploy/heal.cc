@@ -94,7 +94,7 @@ class Healer {
     attached(dead);
     descriptors(dead);
     for (const std::string& folder : dead.all("cgroup")) {
-      // rose writes only folders whose name is the id, so other lines are ignored.
+      // rose notes only folders whose name is the id, so other lines are ignored.
       if (std::filesystem::path(folder).filename() == dead.id) cgroup_folder(folder);
     }
     for (const std::string& folder : dead.all("controller")) {
@@ -103,7 +103,7 @@ class Healer {
     volumes(dead.id);
     for (const std::string& name : dead.all("netns"))
       if (id_of(name) == dead.id) netns(name, false);
-    // Docker does not remove a volume or image while its container exists, so these come last.
+    // Docker does not remove a volume or image while its container exists, so volumes and images come last.
     std::vector<std::string> lines = dead.all("engine");
     std::stable_partition(lines.begin(), lines.end(), [](const std::string& line) {
       return line.find("\tvolume\t") == std::string::npos && line.find("\timage\t") == std::string::npos;

@@ -121,7 +121,7 @@ Result<std::unique_ptr<ImageFiles>> take_programs_out(config::Config& config) {
   ROSE_TRY(std::unique_ptr<Taken> taken, make_folder());
   std::map<std::string, std::unique_ptr<Source>> sources;
   std::map<std::pair<std::string, std::string>, std::pair<std::string, std::string>>
-      known;  // by image and name: file and path
+      known;  // key: image and name; value: the copy's path, and the path in the image
   for (config::Node& node : config.nodes) {
     if (!wants(node)) continue;
     const std::string& image = node.container->image;

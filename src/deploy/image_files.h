@@ -1,6 +1,6 @@
-// Copies programs out of images if rose needs their functions. Each command of rose copies a program once and reads the
-// copy. In the containers of all runs, the copy is mounted at the program's path, so all runs execute the same file, to
-// which probes are attached.
+// Copies programs out of images if rose needs their functions. Each invocation of rose copies a program once and reads
+// its functions from the copy. In the containers of all runs, the copy is mounted at the program's path, so all runs
+// execute the same file, to which probes are attached.
 #pragma once
 
 #include <filesystem>

@@ -63,7 +63,7 @@ std::optional<std::size_t> Cluster::ended_with(std::size_t node) const {
 
 // Ends the remaining processes of a node that has joined another PID namespace. Its main process is not the first
 // process of the namespace, so the kernel does not end the others with it. The engine does not find them either,
-// because it looks in the folder in which it placed the container.
+// because it looks in the cgroup in which it placed the container, and rose has moved them to the node's cgroup.
 void Cluster::end_others(std::size_t node) const {
   const auto& container = config_.nodes[node].container;
   if (!container) return;

@@ -45,8 +45,7 @@ static constexpr std::int64_t kContinueEvery = 100'000'000;  // ns
 static constexpr int kMostStops = 100;                       // for a child that is being started
 
 // Memory shared with the child, through which rose and the child synchronise. Between installing its filter and the
-// execve, the child must not make a system call, because the filter could notify rose of that call, and rose does not
-// answer yet.
+// execve, the child must not make a system call that the filter reports to rose, because rose does not answer yet.
 struct Launch::Meeting {
   std::uint32_t state;    // kPreparing...
   std::int32_t listener;  // descriptor number in the child; -1: none
@@ -54,8 +53,8 @@ struct Launch::Meeting {
   std::int32_t error;     // errno of that step
 };
 
-// Everything that the child needs. It is prepared before the clone, because afterwards other threads may have held
-// locks (for example that of malloc), which are never released in the child.
+// Everything that the child needs. It is prepared before the clone: if another thread holds a lock (for example that of
+// malloc) at the clone, this lock is never released in the child.
 struct Launch::Plan {
   const char* file;
   char* const* argv;
@@ -151,8 +150,8 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
     meeting->stage = stage;
     __atomic_store_n(&meeting->error, errno, __ATOMIC_RELEASE);
     ::syscall(SYS_exit_group, 127);
-    // The filter may notify rose of exit_group although no process is left to answer. Then this instruction ends the
-    // process.
+    // If the filter reports exit_group to rose, and rose does not answer any more, the call fails. Then this
+    // instruction ends the process.
     __builtin_trap();
   };
 
@@ -216,7 +215,8 @@ ROSE_CHILD void Launch::run_child(const Plan& plan, Meeting* meeting) {
       if (::syscall(SYS_getppid) != plan.parent) give_up(kExec);  // rose was killed
     }
   } else {
-    // About a minute, counted in instructions so that time in the freezer does not count.
+    // The wait is limited to about a minute. It is counted in instructions, so that time in which the process is frozen
+    // does not count.
     std::uint64_t spins = std::uint64_t{1} << 31;
     while (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kWaiting) {
       relax();
@@ -280,7 +280,7 @@ struct ClockCall {
   long number;
   struct Test {
     unsigned argument;
-    std::uint32_t mask;                 // for its lower half
+    std::uint32_t mask;                 // applied to the lower 32 bits of the argument
     std::vector<std::uint32_t> values;  // accepted values; if empty, all values except 0
   };
   std::vector<Test> tests;
@@ -539,8 +539,8 @@ Launch::~Launch() {
 
 void Launch::reap() {
   if (!pidfd_) return;
-  // Close the listener first: if the filter notified rose of exit_group, the child would wait for an answer. SIGKILL
-  // works in any case.
+  // Close the listener, so that a child that waits for an answer (for example about its exit_group) ends at once.
+  // SIGKILL ends the child in all other states.
   listener_.reset();
   ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGKILL, nullptr, 0);
   siginfo_t info{};

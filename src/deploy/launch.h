@@ -46,7 +46,8 @@ struct LaunchSpec {
 // ErrorKind::inconclusive if the node has replaced it by something that is not a log file.
 [[nodiscard]] Result<Fd> open_log(const std::string& path, const Credentials* user);
 
-// The filter. It notifies rose of x86-64 calls with these numbers and of calls about clocks, and allows all others.
+// The filter. It notifies rose of calls with these numbers and of calls about clocks, and allows all others. It also
+// allows all calls that are made with the numbers of another architecture (such as 32-bit calls).
 [[nodiscard]] std::vector<sock_filter> notify_filter(const std::vector<int>& syscalls,
                                                      ClockCalls clocks = ClockCalls::none);
 

@@ -1,5 +1,5 @@
 // librose-rr-libc.so, embedded in rose. It records the times, random numbers, resolved names and readiness events that
-// a program gets. The program need not be changed for it (rr/libc/interpose.cc).
+// a program gets, without changes to the program. rr/libc/interpose.cc implements it.
 #pragma once
 
 #include <filesystem>

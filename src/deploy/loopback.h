@@ -1,7 +1,8 @@
-// Configures the host's loopback interface so that packets delayed by bad links can be received there. A delayed packet
-// loses the route that the kernel had determined for it. The kernel then routes it like a packet from outside, and
-// would reject it, because a local source address in such a packet counts as forged. All runs on the machine share the
-// settings: the first run changes them and the last run restores them. If rose was killed, heal() restores them.
+// Configures the host's loopback interface so that packets that a `network` fault has delayed can be received there. A
+// delayed packet loses the route that the kernel had determined for it. The kernel then routes it like a packet from
+// outside, and would reject it, because a local source address in such a packet counts as forged. All runs on the
+// machine share the settings: the first run changes them and the last run restores them. If rose was killed, heal()
+// restores them.
 #pragma once
 
 #include <memory>

@@ -122,15 +122,15 @@ void Cluster::run_timers() {
     if (auto attached = attach(i); !attached) {
       std::lock_guard lock(mutex_);
       state.unattached = std::move(attached).error();
-      // For units and containers, each check starts a program.
+      // For units and containers, each check starts a program, so they are checked less often.
       const config::Attach& target = *state.config->attach;
       state.attach_at_ns = monotonic_ns() + (target.unit || target.container ? kSecond : kAttachPoll);
     }
   }
 }
 
-// Records that a restart failed, so that the run is not judged. A program that can no longer be executed
-// (ErrorKind::input) does not count, because the system itself caused that.
+// Records that a restart failed, so that the run is not judged. If the program can no longer be executed
+// (ErrorKind::input), the run is judged all the same, because the system under test itself caused that.
 void Cluster::not_restarted(const Error& error) {
   log::warning("restart of {}", error.message);
   if (error.kind == ErrorKind::input) return;
@@ -294,7 +294,7 @@ Result<void> Cluster::attach(std::size_t node) {
         if (kernel::cgroup_folder_of(pid) != own) (void)write_control(own / "cgroup.procs", std::to_string(pid));
     found.cgroup = own;
   }
-  // If rose itself moved the processes there, the folder belongs to the node.
+  // If rose itself moved the processes there, the folder belongs to the node alone, so no check is needed.
   const Result<void> alone = found.cgroup == own ? Result<void>{} : check_alone(found);
   if (const Result<void> fit = alone ? check_apart(node, found.cgroup) : alone; !fit) {
     Error error = Error(fit.error()).in("node " + info.name);
@@ -445,7 +445,7 @@ void Cluster::cgroup_changed(std::size_t node) {
 
 void Cluster::finish_end(std::size_t node, EndInfo end) {
   NodeState& state = *states_[node];
-  // The id in the pid file would soon belong to another process, so the file is removed while the node is down.
+  // The id in the pid file may soon belong to another process, so the file is removed while the node is down.
   ::unlink(infos_[node].pid_file.c_str());
   end_others(node);
   {

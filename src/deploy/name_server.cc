@@ -17,8 +17,8 @@ Result<void> NameServer::add(int netns_fd, const std::string& hosts) {
   int err = 0;
   in_netns(netns_fd, [&] {
     socket = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    // A node that is itself a name server must be able to bind port 53 of all addresses. Name servers set one of these
-    // two options.
+    // A node that is itself a name server must still be able to bind port 53 of all addresses. For this, both sockets
+    // must have the same one of these options, and name servers set one of them.
     const int on = 1;
     if (socket) {
       ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);

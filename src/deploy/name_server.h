@@ -23,7 +23,7 @@ class NameServer {
   NameServer(const NameServer&) = delete;
   NameServer& operator=(const NameServer&) = delete;
   ~NameServer();
-  // Serves these names in a network namespace. Call it before start().
+  // Serves the names in `hosts`, the text of a hosts file, in a network namespace. Call it before start().
   [[nodiscard]] Result<void> add(int netns_fd, const std::string& hosts);
   // Starts the thread that answers. Does nothing if add() was not called.
   [[nodiscard]] Result<void> start();

@@ -1,6 +1,7 @@
 // The names of a run: nodes and commands find each other by name, like containers on one network. Each container gets
 // its own hosts file. Processes of this machine get a mount namespace of the run, in which /etc/hosts and
-// /etc/resolv.conf are the run's, so that no name of this machine resolves to the node itself.
+// /etc/resolv.conf are the run's. So the nodes' names lead to their addresses in the run, whatever this machine's own
+// files say.
 #pragma once
 
 #include <filesystem>
@@ -21,17 +22,19 @@ namespace rose::deploy {
 [[nodiscard]] std::vector<HostLine> run_names(const config::Config& config, const std::vector<NodeInfo>& nodes);
 
 // The hosts file of the container `node`: its own line first, then `extra_hosts` of its service, the lines of the other
-// nodes, and the names by which engines call the machine. In a run, these names denote the client.
+// nodes, and the names by which containers reach the machine (such as host.docker.internal). In a run, these names lead
+// to the client.
 [[nodiscard]] std::string container_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                           std::size_t node);
 
-// The hosts file of processes of this machine. `machine`: the content of the machine's own hosts file. The entry of the
-// machine's host name is taken from it, and in host networks also every other name that is not a name of the run.
+// The hosts file of processes of this machine. `machine`: the content of the machine's own hosts file. It supplies the
+// entry of the machine's host name, if its address begins with 127, and in host networks also every other name that is
+// not a name of the run.
 [[nodiscard]] std::string process_hosts(const config::Config& config, const std::vector<NodeInfo>& nodes,
                                         const std::string& machine, const std::string& hostname);
 
-// The resolv.conf of processes of this machine, for which no name server answers. Resolvers then ask this machine,
-// where no name server listens, and fail immediately.
+// The resolv.conf of processes of this machine. It names no server. Resolvers then ask 127.0.0.1, where no name server
+// listens in the run's namespaces, and fail immediately instead of waiting for an answer.
 inline constexpr const char* kNoNameServer = "# Names of this run are in /etc/hosts; it has no name server.\n";
 
 // The resolv.conf of a container. `served`: the run's name server (deploy/name_server.h) answers in its network.

@@ -46,8 +46,8 @@ Result<Address> address_of(const std::string& text) {
 Result<void> prepare_netns_folder() {
   if (::mkdir(kNetnsFolder, 0755) != 0 && errno != EEXIST)
     return environment(fmt::format("make {}", kNetnsFolder), errno);
-  // In the usual case the folder is a mount already. Then the lock is not needed and not taken, because every user who
-  // can open the folder could hold it.
+  // In the usual case the folder is a mount already. Then the lock is not needed. It is not taken either, because any
+  // user who can open the folder could hold it and thereby delay rose.
   if (::mount("", kNetnsFolder, "none", MS_SHARED | MS_REC, nullptr) == 0) return {};
   Fd folder(::open(kNetnsFolder, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return environment(fmt::format("open {}", kNetnsFolder), errno);

@@ -19,7 +19,7 @@ inline constexpr const char* kNetnsFolder = "/run/netns";  // where `ip netns` l
 inline constexpr const char* kBridge = "rosebr0";          // in the client namespace
 inline constexpr const char* kNodeLink = "rose0";          // in each node's namespace
 
-// Creates a network namespace with a name as `ip netns add` does, with lo up.
+// Creates a named network namespace, as `ip netns add` does, and sets its interface lo up.
 [[nodiscard]] Result<Fd> make_netns(const std::string& name);
 // Gives such a name to the network namespace of the process `holder`.
 [[nodiscard]] Result<Fd> adopt_netns(const std::string& name, pid_t holder);
@@ -38,7 +38,7 @@ class Network {
     pid_t holder = 0;  // the process whose namespace is used; 0: create one
     // If set: the index of the member in whose namespace this member is. The other fields then have no meaning.
     std::optional<std::size_t> of = std::nullopt;
-    bool container = false;  // its users get the privileges that they have in Docker's network namespaces
+    bool container = false;  // all its users may bind low ports and send pings, as in Docker's network namespaces
   };
   [[nodiscard]] static Result<std::unique_ptr<Network>> create(const std::string& client_netns,
                                                                const std::string& client_ip, int prefix,

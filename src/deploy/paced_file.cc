@@ -290,7 +290,7 @@ Result<std::unique_ptr<PacedFile>> PacedFile::make(const std::filesystem::path& 
   if (paced->pid_ == 0) serve(*server, fuse.get(), backing, theirs.get());
   const int forked = paced->pid_ < 0 ? errno : 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  fuse.reset();  // so that the death of the server is noticed immediately
+  fuse.reset();  // only the server has it open now, so the kernel notices immediately if the server dies
   int opened = forked;
   if (forked == 0) {
     paced->file_ = Fd(::open(point.c_str(), O_RDWR | O_CLOEXEC));

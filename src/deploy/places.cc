@@ -96,7 +96,8 @@ Result<void> Cluster::take_place(std::size_t node, const fs::path& inside, bool 
   return mount_for({place}, std::move(at), outside, true);
 }
 
-// `inside` relative to the node's folder; nothing if it is not in the node's folder but elsewhere in the container.
+// Returns `inside` relative to the node's folder; nothing if it is not in the node's folder but elsewhere in the
+// container.
 std::optional<fs::path> Cluster::in_node_folder(std::size_t node, const fs::path& inside) const {
   const auto& container = config_.nodes[node].container;
   if (inside.is_relative()) return inside;
@@ -164,8 +165,9 @@ Result<void> Cluster::mount_for(const std::vector<FaultPlace*>& places, OpenFold
   return {};
 }
 
-// Gives a name to each unnamed volume that faults concern, because the engine would otherwise create it together with
-// the container. Also makes a named volume of each folder that a fault names and that is no volume.
+// Gives a name to each unnamed volume that faults concern. The engine would otherwise create the volume together with
+// the container, and rose could not mount a file system on it before the container uses it. Also makes a named volume
+// of each folder that a fault names and that is no volume.
 Result<void> Cluster::name_volumes(std::size_t node, const Image& image, std::vector<std::string>& volumes) {
   if (std::none_of(places_.begin(), places_.end(), [&](const auto& one) { return one->node == node; })) return {};
   std::vector<std::string>& options = states_[node]->container->spec.options;

@@ -1,4 +1,5 @@
-// Determines whether a node is ready: one probe per node and incarnation, polled without blocking.
+// Determines whether a node is ready. Each start of a node (an incarnation) has its own probe, which is polled without
+// blocking.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ class Probe {
 
 [[nodiscard]] std::unique_ptr<Probe> tcp_probe(int netns_fd, const std::string& ip, std::uint16_t port);
 
-// Where the output of the current incarnation begins.
+// The position in a log file at which the output of the node's current incarnation begins.
 struct LogStart {
   std::filesystem::path path;
   std::uint64_t offset = 0;

@@ -1,5 +1,5 @@
-// A run's own version of a user's folder or file that its containers may write to. Their writes stay in the run: the
-// user's data is never changed, faults do not affect it, and parallel runs do not share it.
+// A run's own version of a user's folder or file that the run's containers may write to. Their writes stay in the run:
+// the user's data is never changed, faults do not affect it, and parallel runs do not share it.
 #pragma once
 
 #include <filesystem>
@@ -26,7 +26,8 @@ class RunData {
  public:
   // Makes the run's version of `source` at `shown`, a new name in a folder of the run. A folder becomes an overlay,
   // whose changes are in <shown>.layers/changes, or a copy if the file system does not support overlays. A file becomes
-  // a copy. `id`: the deployment's id. `plain`: a folder is copied into `shown`, which already exists and is empty.
+  // a copy. `id`: the deployment's id. `plain`: copies a folder even if overlays are supported. In this case, `shown`
+  // must already exist and be empty.
   [[nodiscard]] static Result<RunData> make(const std::filesystem::path& source, const std::filesystem::path& shown,
                                             const std::string& id, bool plain = false);
 

@@ -86,7 +86,8 @@ bool is_of(const Line& line, const std::string& id) {
   return (line.type == "tmpfs" && line.source == id) || (line.type == "ext4" && is_disk_of(line.source, id));
 }
 
-// True for the loop device of a Disk (deploy/disk.h), which contains the deployment's id.
+// True if `device` is the loop device of a Disk (deploy/disk.h) of this deployment. Disk stores the deployment's id in
+// the device in place of a file name.
 bool is_disk_of(const std::string& device, const std::string& id) {
   if (!device.starts_with("/dev/loop")) return false;
   const Fd loop(::open(device.c_str(), O_RDONLY | O_CLOEXEC));

@@ -39,9 +39,11 @@ class Volume {
   // The device of the file system, as in stat(2).
   [[nodiscard]] Result<dev_t> device() const;
   // The tmpfs file systems that somebody else (for example `setup`) has mounted over this one or in it. They hide files
-  // of this one, and they can be filled, too. While a result exists, its file system can be unmounted only lazily.
+  // of this one, and they can be filled, too. A returned Volume keeps its file system busy: as long as it exists, the
+  // file system can be unmounted only lazily (umount -l).
   [[nodiscard]] std::vector<Volume> others_in() const;
-  // Releases its top folder. From then on the size cannot be changed; the memory is held as long as the result exists.
+  // Releases its top folder. From then on the size cannot be changed. The files' memory is held as long as the result
+  // exists.
   [[nodiscard]] OpenFolder release();
 
  private:

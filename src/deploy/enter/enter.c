@@ -105,8 +105,8 @@ static unsigned long length_of(const char *text) {
 
 static _Noreturn void leave(int status) {
   CALL(__NR_exit_group, status, 0, 0);
-  /* The filter may notify rose of the exit although no process is left to answer. Then this instruction ends the
-   * process. */
+  /* If the filter reports exit_group to rose, and rose does not answer any more, the call fails. Then this instruction
+   * ends the process. */
   __builtin_trap();
 }
 
@@ -261,7 +261,8 @@ static long install(const struct sock_fprog *program) {
 
 static void await_release(struct rose_enter_page *page, int socket) {
   const struct __kernel_timespec second = {1, 0};
-  /* About a minute, counted in instructions so that time in the freezer does not count. */
+  /* The wait is limited to about a minute. It is counted in instructions, so that time in which the process is frozen
+   * does not count. */
   unsigned long spins = 1UL << 31;
   char byte;
 

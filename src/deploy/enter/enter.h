@@ -5,13 +5,13 @@
 
 #include <stdint.h>
 
-/* The folder inside the container that rose mounts, with the entry point and the socket. */
+/* The folder that rose mounts in the container. It contains the entry point and the socket. */
 #define ROSE_ENTER_FOLDER "/.rose"
 #define ROSE_ENTER_PROGRAM "enter"
 #define ROSE_ENTER_SOCKET "sock"
 /* If this is the only argument, the entry point only keeps the container's network namespace alive. */
 #define ROSE_ENTER_HOLD "rose:hold"
-/* If this is the first argument, the entry point starts the command that follows, as `init` does. */
+/* If this is the first argument, the entry point starts the command that follows and acts as its init process. */
 #define ROSE_ENTER_INIT "--"
 
 #define ROSE_ENTER_MAGIC 0x6e657372U /* "rsen" */
@@ -19,7 +19,7 @@
 
 enum rose_enter_state {
   ROSE_ENTER_PREPARING = 0,
-  ROSE_ENTER_WAITING = 1, /* has its filter and makes no further call except execve */
+  ROSE_ENTER_WAITING = 1, /* has its filter; only execve follows (with `may_call`, also futex and recvfrom) */
   ROSE_ENTER_RELEASED = 2,
 };
 

@@ -156,11 +156,11 @@ void signal(const std::filesystem::path& folder, int number) {
 bool signal(const std::filesystem::path& folder, pid_t pid, int number) {
   const Fd process = kernel::open_pidfd(pid);
   if (!process) return false;
-  // From now on the descriptor refers to one process only. If that process is in the folder, it gets the signal; if it
-  // has ended, no other process gets it.
+  // The descriptor refers to this process even if the id is reused. So if the process has ended, no other process gets
+  // the signal.
   const std::uint64_t wanted = kernel::cgroup_id(folder);
   std::filesystem::path at = kernel::cgroup_folder_of(pid);
-  bool member = at.empty();  // its cgroup is not visible here
+  bool member = at.empty();  // if its cgroup is not visible here, it is assumed to be a member
   for (; !member && at.has_relative_path(); at = at.parent_path())
     member = wanted != 0 && kernel::cgroup_id(at) == wanted;
   if (member) return kernel::pidfd_signal(process.get(), number);

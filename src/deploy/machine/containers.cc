@@ -105,7 +105,7 @@ std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
   return answer.empty() ? std::nullopt : std::optional(answer);
 }
 
-// A container that a tool knows by name. A tool that is not installed fails to run and finds nothing.
+// A container that a tool knows by name. Only installed tools are asked; `asked` becomes the list of their names.
 struct Named {
   std::string id;
   pid_t pid = 0;
@@ -125,7 +125,8 @@ std::optional<Named> ask_tools(const std::string& name, std::string& asked) {
   }
   if (!program_in_path("crictl").empty()) {
     asked += fmt::format("{}crictl", asked.empty() ? "" : ", ");
-    // crictl's names are regular expressions, so a name without special characters is anchored to match exactly.
+    // crictl takes a name as a regular expression. Therefore the name is anchored, and a name with special characters
+    // is not looked up.
     if (name.find_first_of("^$.*+?()[]{}|\\") == std::string::npos)
       if (const auto answer = answer_of({"crictl", "ps", "--quiet", "--no-trunc", "--name", "^" + name + "$"});
           answer && is_hex(*answer))
@@ -230,7 +231,7 @@ std::optional<CgroupOwner> owner_of_cgroup(std::string_view path) {
   for (const std::string_view prefix : {"libpod-", "crio-"})
     if (name.starts_with(prefix) && name.size() == prefix.size() + 64) name.remove_prefix(prefix.size());
   if (name.size() == 64 && is_hex(name)) return CgroupOwner{std::string(name), false};
-  // With containerd, clients choose the ids.
+  // With containerd, clients choose the ids, so an id may have any form.
   if (above == "/k8s.io" || above == "/default") return CgroupOwner{std::string(name), false};
   return std::nullopt;
 }
@@ -311,7 +312,7 @@ Result<Located> locate_unit(const std::string& unit, const std::filesystem::path
     if (!group.empty() && group != "/") {
       const std::filesystem::path folder = top / std::filesystem::path(group).relative_path();
       std::error_code error;
-      // In the hybrid layout, systemd may keep its folders in v1 only.
+      // In the hybrid layout, systemd may keep its folders in v1 only. Then only the main process is known.
       if (!std::filesystem::is_directory(folder, error) && main > 0) return Located{{}, main, {}};
       return Located{folder, main, {}};
     }

@@ -26,7 +26,8 @@ struct CgroupOwner {
 [[nodiscard]] std::filesystem::path folder_of_container(const std::filesystem::path& folder,
                                                         const std::filesystem::path& top);
 
-// What was found: the folder, and for cases in which the folder is not sufficient, the main process.
+// What was found. If the folder is not known, or contains more than the main process, `pid` tells which process is
+// meant.
 struct Located {
   // for a unit that is not running: the folder it will have; "" if it has no folder of its own
   std::filesystem::path cgroup;
@@ -44,7 +45,8 @@ struct Located {
 inline constexpr std::size_t kLongestLabel = 256;
 [[nodiscard]] std::vector<std::string> labels_of(const CgroupOwner& owner);
 
-// Finds a systemd unit ("x", "x.service"). If systemd is not running, the unit is determined from the folders.
+// Finds a systemd unit ("x", "x.service"). If systemd is not running, a cgroup folder with the unit's name is searched
+// for.
 [[nodiscard]] Result<Located> locate_unit(const std::string& unit, const std::filesystem::path& top);
 
 // The path of a slice's folder: for "system-postgresql.slice", "system.slice/system-postgresql.slice".

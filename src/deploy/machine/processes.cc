@@ -141,7 +141,7 @@ namespace {
 // followed.
 struct PidFile {
   std::string content;
-  std::optional<uid_t> writer;  // none: only this user could write it
+  std::optional<uid_t> writer;  // none: only the user who runs rose could write it
 };
 Result<PidFile> read_pid_file(const std::filesystem::path& run_dir, const std::filesystem::path& inside) {
   PidFile read;

@@ -12,7 +12,8 @@
 
 namespace rose::deploy {
 
-inline constexpr const char* kExecKeeper = "rose-exec";  // the keeper process of a command admitted by `rose exec`
+// Name of the process that keeps the seccomp filter of a command started by `rose exec` (inject/exec_socket.h).
+inline constexpr const char* kExecKeeper = "rose-exec";
 
 struct Attached {
   pid_t pid = 0;                 // its main process
