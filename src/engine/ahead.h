@@ -19,7 +19,8 @@ class Ahead {
 
   // The number of further runs that may be made ahead, to keep all workers busy while results are on their way.
   [[nodiscard]] int room() const { return 2 * crew_.workers(); }
-  // Sets the runs that will probably be requested after the next ones, most likely first.
+  // Sets the runs that will probably be requested after the next call of make(), the most probable ones first. make()
+  // plans them after the requested runs, so that no worker is idle.
   void expect(std::vector<schedule::Schedule> next) { expected_ = std::move(next); }
   // Returns a run of each schedule, in the order of `schedules`. If there are several runs of a schedule, it returns
   // the one that was started first.

@@ -25,7 +25,9 @@
 namespace rose::engine {
 namespace {
 
-constexpr int kMostFailures = 6;                    // consecutive failures of a worker before it is abandoned
+// A worker is given up when the weights of its consecutive failures sum up to this number, or after this many unusable
+// runs in succession.
+constexpr int kMostFailures = 6;
 constexpr int kMostLosses = 5;                      // number of workers that one run may lose before it is abandoned
 constexpr std::int64_t kUndoing = 120 * kSecond;    // time that a worker has to end its run and clean up
 constexpr std::int64_t kTerminating = 5 * kSecond;  // time between SIGTERM and SIGKILL
@@ -269,8 +271,8 @@ void Fleet::drive() {
   }
 }
 
-// Returns why the worker is given up because of unusable runs, or "". In the first case, the count of these runs begins
-// again.
+// If the worker has sent kMostFailures unusable runs in succession, resets the count of these runs and returns why the
+// worker is given up. Otherwise returns "".
 std::string Fleet::only_unusable(const Worker& worker) {
   const std::lock_guard lock(mutex_);
   Unusable& unusable = unusable_[static_cast<std::size_t>(worker.place)];
@@ -417,8 +419,8 @@ Result<void> Fleet::hear(Worker& worker, Message message) {
         };
         error = {kind_named(text("kind")), text("message"), text("hint")};
       }
-      // What is wrong with the schedule or the configuration is wrong everywhere. Otherwise only this worker's machine
-      // may lack something, so another worker makes the run.
+      // A mistake in the schedule or the configuration (usage, input) has the same effect on every machine. Any other
+      // error may have its cause on this worker's machine, so another worker makes the run.
       if (error.kind != ErrorKind::usage && error.kind != ErrorKind::input)
         arrived.check = [error]() -> Result<void> {
           return fail(error.kind, fmt::format("cannot make a run: {}", error.message), error.hint);
@@ -544,7 +546,8 @@ void Fleet::give_jobs() {
   }
 }
 
-// `weight`: how much this failure counts. After too many consecutive failures, a worker is not replaced.
+// `weight`: how much this failure counts. When consecutive failures sum up to kMostFailures, the worker is not
+// replaced.
 void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
   read_errors(worker, true);
   const bool worked = worker.state == Worker::State::running || worker.state == Worker::State::idle;
@@ -584,7 +587,8 @@ void Fleet::lose(Worker& worker, std::string why, int weight, bool hangs) {
   worker.due_ns = monotonic_ns() + (kSecond / 4 << std::min(worker.failures - 1, 5));
 }
 
-// No worker is left, so the diagnosis cannot continue.
+// Reports that a worker is not started again. If no worker is left, wait() returns an error, because the diagnosis
+// cannot continue.
 void Fleet::give_up(std::string why) {
   if (!std::all_of(crew_.begin(), crew_.end(), [](const auto& one) { return one->state == Worker::State::given_up; })) {
     log::warning("{}; it is not started again", why);

@@ -1,7 +1,7 @@
 // The workers of a diagnosis: starts them through an engine, assigns jobs and ends them. If a worker dies, hangs or has
 // another version than this rose, another worker gets its job, and a new worker is started in its place, up to a limit.
 // The loss of the worker and the new start are reported. If a run cannot be read, another worker repeats it. A worker
-// that sends only such runs is not asked again.
+// that sends several unreadable runs in succession gets no more jobs.
 #pragma once
 
 #include <condition_variable>
@@ -25,7 +25,7 @@ struct FleetOptions {
   std::string version;  // the version of this rose
   std::string config;   // the configuration's file, relative to the tree
   const profile::Profile* profile = nullptr;
-  std::map<std::string, std::string> elsewhere;  // programs of nodes that are outside the tree: path and digest
+  std::map<std::string, std::string> elsewhere;  // programs that nodes use from outside the tree: path and digest
   bool allow_attached = false;
   bool logs = false;                         // workers send the nodes' logs, too
   bool keep = false;                         // the files of all run folders are kept, so workers send them
@@ -54,7 +54,7 @@ class Fleet final : public Crew {
  private:
   struct Worker;
   struct Ending;
-  // A run as it was received. It is checked by the thread that waits for it.
+  // A run as it was received. It is checked by the thread that calls wait().
   struct Arrived {
     Done done;
     std::function<Result<void>()> check;  // checks the run; empty: nothing to check

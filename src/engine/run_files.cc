@@ -114,7 +114,7 @@ bool can_be_beside(const std::set<std::string>& others, const std::string& name)
   return name.size() - from <= NAME_MAX;
 }
 
-// If `run_dir` is null, nothing is written and everything is checked.
+// If `run_dir` is null, everything is checked, but nothing is written.
 Result<Unpacked> read_run(const Message& message, const std::string& fingerprint, const fs::path* run_dir,
                           jvm::CodeBook* code) {
   const auto refused = [](std::string_view why) {

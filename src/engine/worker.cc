@@ -306,7 +306,8 @@ class Worker {
 
   Result<Message> run(int number, const std::string& text) {
     ROSE_TRY(const schedule::Schedule schedule, schedule::parse_schedule(text, "the schedule"));
-    // The number in the folder's name is random, because the nodes of an earlier run may know where runs are stored.
+    // The number in the folder's name is random: nodes of an earlier run may know in which folder runs are stored, so
+    // they must not be able to predict the name.
     const fs::path run_dir = folder_ / replay::unforeseen_name("run-");
     ROSE_CHECK(make_own_folder(run_dir, 0711));
     struct Remove {

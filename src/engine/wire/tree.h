@@ -36,8 +36,9 @@ struct Tree {
 };
 
 // Lists everything below `folder`, except entries that match `exclude` or are in `without` (absolute paths). A glob
-// without '/' is compared with names, one with '/' with the path relative to the folder. The content of a folder that
-// matches is left out, too. Returns ErrorKind::input for links, sockets, unreadable files, or too much data.
+// without '/' is compared with the names of files and folders. A glob with '/' is compared with their paths relative to
+// `folder`. The content of a folder that matches is left out, too. Returns ErrorKind::input for links, sockets,
+// unreadable files, or too much data.
 [[nodiscard]] Result<Tree> read_tree(const std::filesystem::path& folder, const std::vector<std::string>& exclude,
                                      const std::vector<std::filesystem::path>& without);
 
