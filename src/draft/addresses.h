@@ -1,4 +1,4 @@
-// Replaces the nodes' addresses in command lines by placeholders if their owner is certain. Pure.
+// Replaces nodes' addresses in command lines by placeholders, if it is certain to which node an address belongs. Pure.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace rose::draft {
 // An address or host name within a text.
 struct FoundAddress {
   std::size_t begin = 0;
-  std::size_t end = 0;  // end of the address; a port follows it
+  std::size_t end = 0;  // end of the address, without the port
   std::string host;     // "127.0.0.1", "::1", "localhost"
   std::optional<std::uint16_t> port;
 };
@@ -28,7 +28,8 @@ struct Rewritten {
 
 class AddressBook {
  public:
-  // `variables`: the names of nodes in the form used in variables, in the order of `seen`. Both must outlive this.
+  // `names` and `variables` are in the order of `seen`; `variables` has the names in the form used in variables. All
+  // arguments must outlive this object.
   AddressBook(const std::vector<Seen>& seen, const std::vector<std::string>& names,
               const std::vector<std::string>& variables, const Host& host)
       : seen_(&seen), names_(&names), variables_(&variables), host_(&host) {}
@@ -36,7 +37,7 @@ class AddressBook {
   // The node that listens at `address`:`port`, as seen from node `from`; nothing if there is none or several are
   // possible.
   [[nodiscard]] std::optional<std::size_t> owner(std::size_t from, std::string_view address, std::uint16_t port) const;
-  // True if the node has a socket bound to exactly this address.
+  // True if the node has a socket bound to exactly this address or, if `host` is a host name, to a loopback address.
   [[nodiscard]] bool listens_there(std::size_t node, const std::string& host) const;
   // For commands that do not belong to a node: ${ip} has no meaning there, so nodes are always named.
   void name_all() { by_name_ = true; }

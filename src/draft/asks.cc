@@ -16,9 +16,9 @@ namespace {
 
 struct Ask {
   std::string_view images;  // names of images, without registry and tag
-  std::uint16_t port;       // the port that clients usually use
+  std::uint16_t port;       // the usual port for clients; with `path`, the port for that request
   std::string_view inside;  // a line for a shell in the container; {} is the port
-  std::string_view path;    // or the path of an HTTP request, which uses `port`; clients may use another port
+  std::string_view path;    // if `inside` is empty: the path of an HTTP request
 };
 
 // Sources: the health checks that the systems' own documentation or images recommend.
@@ -62,7 +62,7 @@ std::string ready_of_image(std::string_view image, std::string_view variable, st
     const std::vector<std::string> images = split(ask.images, ' ');
     if (std::find(images.begin(), images.end(), name) == images.end()) continue;
     if (!ask.path.empty()) {
-      // A port for health checks may be closed, so it is used only if no ports are declared, or if it is one of those.
+      // This port may be closed, so it is used only if no ports are declared, or if it is one of the declared ports.
       if (!curl || (!ports.empty() && std::find(ports.begin(), ports.end(), ask.port) == ports.end())) return "";
       return fmt::format(
           "{{ command = [\"curl\", \"-kfsS\", \"-m\", \"5\", \"-o\", \"/dev/null\", {}], timeout = \"120s\" }}",

@@ -1,6 +1,6 @@
-// How a client determines whether a system serves requests. It checks not only that a port is open, but also that there
-// is a leader, that members have joined, or that the data is available. The checks are for systems in containers, and
-// use the programs in the usual images of these systems. Pure.
+// Drafts the `ready` of nodes: commands that determine whether a system serves requests. They check not only that a
+// port is open, but also, for example, that there is a leader, that members have joined, or that the data is available.
+// The checks are for systems in containers, and use the programs in the usual images of these systems. Pure.
 #pragma once
 
 #include <cstdint>

@@ -166,7 +166,7 @@ void make_fresh(Fresh& fresh) {
   if (container.name != node.name) node.aliases.push_back(container.name);
   for (const std::string& alias : container.aliases)
     if (alias != node.name && alias != container.name) node.aliases.push_back(alias);
-  // aliases may contain the same characters as names of volumes
+  // is_volume_name() fits, because aliases may contain the same characters as names of volumes
   std::erase_if(node.aliases, [](const std::string& alias) { return !is_volume_name(alias); });
   if (!container.user.empty()) node.user = container.user;
   if (!container.folder.empty()) node.options.insert(node.options.end(), {"--workdir", container.folder});
@@ -328,7 +328,7 @@ Drafted draft_containers(const std::vector<Container>& containers, const std::ve
       facts[i].addresses.insert(facts[i].addresses.end(), containers[i].addresses.begin(),
                                 containers[i].addresses.end());
     facts[i].unit = Unit{};
-    facts[i].unit->name = containers[i].name + ".container";  // provides the node's name
+    facts[i].unit->name = containers[i].name + ".container";  // node_names() uses a unit's name as the node's name
   }
   const std::vector<std::string> names = node_names(facts, systems);
   std::vector<std::string> variables;

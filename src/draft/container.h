@@ -52,11 +52,12 @@ struct Container {
 // `what` as in locate_container. Returns ErrorKind::usage if it does not exist or is not running.
 [[nodiscard]] Result<Container> ask_container(const std::string& what);
 
-// One Seen per container, in order. Pure.
+// The nodes, and the settings of their deployment.
 struct Drafted {
   std::vector<NodeDraft> nodes;
   Surroundings around;
 };
+// Drafts a node for each container. `seen` has what was observed of each container, in the same order. Pure.
 [[nodiscard]] Drafted draft_containers(const std::vector<Container>& containers, const std::vector<Seen>& seen,
                                        const Host& host, Secrets& secrets);
 

@@ -37,7 +37,7 @@ using Variables = std::vector<std::pair<std::string, std::string>>;  // in the o
 // "" if there is no such variable.
 [[nodiscard]] const std::string& value_of(const Variables& variables, std::string_view name);
 
-// A resource limit, which nodes inherit from rose. `soft` and `hard` are numbers or "unlimited".
+// A resource limit. Nodes inherit their limits from rose. `soft` and `hard` are numbers or "unlimited".
 struct Limit {
   std::string option;  // of prlimit: "nofile"
   std::string soft;
@@ -90,7 +90,7 @@ struct Unit {
   std::string pid_file;
   std::vector<std::string> folders;  // absolute paths of the unit's state, cache, log and runtime folders
   std::vector<std::string> environment_files;
-  std::vector<std::string> before;     // commands of ExecStartPre, split at spaces and joined
+  std::vector<std::string> before;     // commands of ExecStartPre, with single spaces between their words
   std::vector<std::string> variables;  // names that it sets itself, by Environment= or an environment file
   std::vector<std::string> sockets;    // units that pass sockets to it: "app.socket"
   bool done = false;                   // it has no process because its command has ended, as intended (Type=oneshot)

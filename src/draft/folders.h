@@ -18,15 +18,16 @@ struct Moved {
   std::vector<std::string> changes;           // "/var/lib/x of --data: ${dir}/x, empty in each run"
 };
 
-// Finds the folders and files named by the words and variables that belong to the node, and their new locations.
+// Finds the folders and files that the words and variables name and that seem to contain the node's own data. Chooses
+// their new locations.
 [[nodiscard]] Moved find_places(const Seen& seen, const Words& words, const Variables& variables);
 
 // Replaces paths by their new locations, and relative paths by absolute ones.
 void move_words(const Seen& seen, Words& words, Moved& moved);
 [[nodiscard]] std::string move_value(const Seen& seen, const std::string& value, const Moved& moved);
 
-// What is written outside the moved locations: folders or single files to cover with empty ones. `uncovered` are Unix
-// sockets in shared folders.
+// The paths that a node writes outside the moved locations. `paths`: folders and single files that are covered with
+// empty ones in a run. `uncovered`: Unix sockets in folders of many programs, which cannot be covered.
 struct Covers {
   std::vector<std::string> paths;
   std::vector<std::string> uncovered;

@@ -164,7 +164,8 @@ bool is_wrapper(std::string_view exe) {
   return names.contains(exe.substr(exe.rfind('/') + 1));
 }
 
-// The language of the code it runs, if it is an interpreter. Shells do not count, as they only start programs.
+// The language of the code that the program `exe` runs, if it is an interpreter or a JVM; otherwise "". Shells do not
+// count, because they only start programs. `mapped`: the files that the process has mapped as code.
 std::string runtime_of(std::string_view exe, const std::vector<std::string>& mapped) {
   if (std::any_of(mapped.begin(), mapped.end(),
                   [](const std::string& file) { return symbols::language_run_by(file) == "Java"; }))
@@ -339,7 +340,7 @@ std::vector<std::string> look_at_output(const Process& process) {
     std::string target = link_target(link);
     struct stat info{};
     const bool known = ::stat(link.c_str(), &info) == 0;
-    // systemd tells which socket is the journal.
+    // systemd sets this variable to the device and inode number of the journal's socket.
     if (known && value_of(process.env, "JOURNAL_STREAM") == fmt::format("{}:{}", info.st_dev, info.st_ino))
       target = "the journal";
     else if (target.starts_with("pipe:")) target = "a pipe";
@@ -507,7 +508,7 @@ std::string script_above(pid_t pid) {
   const auto line = read_file(proc_file(stat->ppid, "cmdline"), kMostCommandBytes);
   if (!is_wrapper(exe) || !line) return "";
   const CommandLine command = read_command_line(*line);
-  // A login shell has no script argument.
+  // The script is the first argument that is a path. A login shell has no such argument.
   for (std::size_t i = 1; i < command.words.size(); ++i)
     if (!command.words[i].starts_with('-') && !command.words[i].starts_with("/dev/") &&
         command.words[i].find('/') != std::string::npos && command.words[i].find(' ') == std::string::npos)
@@ -571,7 +572,7 @@ Error ended_meanwhile(const std::string& origin) {
   return {ErrorKind::usage, fmt::format("{}: the process ended while it was inspected", origin), ""};
 }
 
-// The steps common to both kinds of targets: reads the files of the main process.
+// Reads the files of the main process, as both inspect() and inspect_inside() need them.
 Result<Seen> begin_look(pid_t main, const std::string& origin) {
   const auto stat = kernel::process_stat(main);
   if (!stat) return fail(ErrorKind::usage, fmt::format("{}: there is no process {}", origin, main));

@@ -114,7 +114,7 @@ bool is_volume_path(std::string_view path) {
   return !path.empty() && fits_toml(path) && path.find_first_of(":\n") == std::string_view::npos;
 }
 
-// True for containers that watch or proxy the container that matters.
+// True for containers that only watch or proxy the pod's main container.
 bool serves_another(std::string_view name) {
   for (const char* word : {"metrics", "exporter", "istio-proxy", "linkerd", "fluent", "jmx", "reloader", "agent"})
     if (name.find(word) != std::string_view::npos) return true;
@@ -407,7 +407,7 @@ class Manifests {
       }
   }
 
-  // "$(NAME)" is replaced by a variable of the container, "$$(NAME)" stands for "$(NAME)".
+  // Replaces "$(NAME)" by the value of the container's variable NAME. "$$(NAME)" becomes "$(NAME)".
   static std::string expanded(const std::map<std::string, std::string>& env, std::string_view text) {
     const std::string kept = escaped(text);
     std::string out;
@@ -544,7 +544,8 @@ class Manifests {
     making.node.command.clear();
   }
 
-  // The files of a ConfigMap or Secret, in a folder of their own for each choice of keys. Returns its path.
+  // Adds the files of a ConfigMap or Secret to the draft, in a separate folder for each choice of keys. Returns the
+  // folder's path, or "" if there is no such ConfigMap or Secret.
   std::string place_content(Making& making, const std::string& kind, const std::string& name, const Yaml& source,
                             bool optional) {
     const Content* content = is_key(name) ? content_of(kind, name) : nullptr;
@@ -630,7 +631,7 @@ class Manifests {
                  const std::string& part, bool read_only) {
     NodeDraft& node = making.node;
     const auto add_files = [&](const std::string& place, const std::string& file) {
-      // One mount per location: projected volumes have several sources.
+      // Mounts the folder `place`, or only the part of it that `subPath` or `file` names.
       const std::string inside = part.empty() ? "" : "/" + part;
       const std::string from = file.empty() ? place + inside : fmt::format("{}/{}", place, file);
       node.volumes.push_back(fmt::format("./{}:{}:ro", escaped(from), escaped(target)));
@@ -671,7 +672,8 @@ class Manifests {
       node.options.insert(node.options.end(), {"--tmpfs", target});
       return;
     }
-    // A claim, an emptyDir or a volume of a driver: a folder of the node, which belongs to the container's user.
+    // A claim, an emptyDir or a volume of a driver becomes a folder in the node's folder. It gets the container's user
+    // as its owner.
     if (at(source, "csi").kind != Yaml::Kind::null || at(source, "nfs").kind != Yaml::Kind::null)
       node.doubts.push_back(fmt::format("the volume {} at {} is an empty folder in a run", name, target));
     const std::string inside = part.empty() ? "" : "/" + part;
@@ -822,7 +824,7 @@ class Manifests {
       std::string line = in_container(*same);
       for (const std::string& word : command) line += " " + shell_quoted(word);
       if (!fits_toml(line)) continue;
-      // A Job is tried again until it succeeds.
+      // As in a cluster, a Job that fails is repeated, at most backoffLimit times (6 by default).
       const auto tries = number(text_at(*job.root, "spec.backoffLimit")).value_or(6);
       out.form = {"sh", "-c",
                   escaped(fmt::format("for try in $(seq {}); do\n  {} && exit 0\n  sleep 1\ndone\nexit 1\n",

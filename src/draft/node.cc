@@ -469,7 +469,7 @@ void add_variables(Making& making, const Moved& moved, Secrets& secrets, Rewritt
 
 bool is_wild(const Listen& listen) { return listen.address == "0.0.0.0" || listen.address == "::"; }
 
-// Chooses the port that shows that the node is ready: one to which other nodes connect.
+// Chooses the port that shows that the node is ready: one to which other nodes can connect.
 void choose_ready(Making& making) {
   NodeDraft& node = making.node;
   const Seen& seen = making.seen();
@@ -609,7 +609,7 @@ NodeDraft draft_node(Making making, Secrets& secrets) {
   Rewritten rewritten;
   making.book.rewrite(making.self, making.words, rewritten);
   add_variables(making, moved, secrets, rewritten);
-  // The words or variables now contain the address at which it listens.
+  // If a word or variable named the address at which the node listens, it now has the node's address in the run.
   making.reachable = making.reachable || rewritten.own;
   Homes homes = making.places_known ? Homes{} : find_homes(seen, making.words);
   for (const std::string& path : homes.left)

@@ -28,7 +28,7 @@ struct NodeDraft {
   std::vector<std::string> about;    // what was observed
   std::vector<std::string> command;  // empty: unknown, asked as a question
   std::string question;              // why there is no command
-  std::vector<std::string> changes;  // differences from the running system
+  std::vector<std::string> changes;  // how the node differs from the running system
   std::vector<std::string> doubts;   // what the user should check
   std::vector<Variable> env;
   std::vector<std::string> env_left;  // variables that were omitted, and why
@@ -72,7 +72,8 @@ struct Making {
 
 // True for letters, digits and '_', not starting with a digit.
 [[nodiscard]] bool is_variable_name(std::string_view name);
-// Programs also read names that shells cannot set, such as "discovery.type".
+// Like is_variable_name(), but also accepts '.' and '-', because programs read variables that shells cannot set, such
+// as "discovery.type".
 [[nodiscard]] bool is_environment_name(std::string_view name);
 
 // The names of the nodes, in order: "redis1", "redis2", "nginx".

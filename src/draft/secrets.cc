@@ -33,7 +33,7 @@ bool is_one_of(std::string_view word, std::initializer_list<std::string_view> li
   return std::find(list.begin(), list.end(), word) != list.end();
 }
 
-// Values that are hardly ever passwords, whatever the option's name.
+// True for values that are hardly ever passwords, whatever the option's name is.
 bool plain_value(std::string_view value) {
   const std::string low = lower_case(value);
   return value.empty() || value.front() == '/' || value.starts_with("./") || value.starts_with("${") ||

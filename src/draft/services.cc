@@ -82,7 +82,7 @@ bool runs_the_server(const config::Node& taken, const System* system) {
   };
   const auto commands = commands_of(taken);
   return std::any_of(commands.begin(), commands.end(), [&](const std::vector<std::string>& words) {
-    // "minio server": the second word may be the one that matters.
+    // The second word may be the one that names the server, as in "minio server".
     return serves(words[0]) || (words.size() > 1 && !words[1].starts_with('-') && serves(words[1]));
   });
 }
@@ -104,10 +104,10 @@ std::uint16_t port_of_address(std::string_view text) {
                                                                             : std::uint16_t{0};
 }
 
-// The ports at which its command line lets the server listen, in the order of the words. Without them, a `ready` would
-// ask the system's usual port, which nothing serves. Assumption: "--port" and "-p" with a number, "port=" and an
-// address of all interfaces are meant for clients, unless the option says otherwise. A port alone may be that of a
-// server to which the program connects, so it counts only for a known server or beside the address of all interfaces.
+// The ports at which its command line lets the server listen, in the order of the words. If they were ignored, `ready`
+// would try the system's usual port, at which nothing may listen. Assumption: "--port" and "-p" with a number, "port="
+// and an address of all interfaces are meant for clients, unless the option says otherwise. A port alone may be that of
+// a server to which the program connects, so it counts only for a known server or beside the address of all interfaces.
 std::vector<std::uint16_t> ports_in_command(const config::Node& taken, bool server) {
   std::vector<std::uint16_t> ports;
   for (const std::vector<std::string>& words : lines_of(taken)) {
@@ -142,8 +142,9 @@ std::vector<std::uint16_t> ports_in_command(const config::Node& taken, bool serv
   return ports;
 }
 
-// The port for clients: of those that the command line sets, one that the service declares, or the system's usual one,
-// or the first. 0: unknown.
+// The port for clients; 0 if unknown. `set`: the ports that the command line sets. Prefers one that is both declared
+// and set; then the system's usual port, if it is set; then the first port that is set, unless the service declares
+// others and the system is unknown; then the first declared port; and last the system's usual port.
 std::uint16_t choose_port(const std::vector<std::uint16_t>& declared, const std::vector<std::uint16_t>& set,
                           const System* system) {
   const std::uint16_t usual = system != nullptr ? system->usual_port() : std::uint16_t{0};
@@ -154,7 +155,7 @@ std::uint16_t choose_port(const std::vector<std::uint16_t>& declared, const std:
   return !declared.empty() ? declared.front() : usual;
 }
 
-// What a program that opens no port logs when it serves.
+// For programs that open no port: the line that they log when they are ready.
 struct ReadyLine {
   std::string_view program, word, line;
 };

@@ -10,7 +10,7 @@
 
 namespace rose::draft {
 
-// `taken`: the services as nodes; `files`: the paths as written in rose.toml.
+// `taken`: the services as nodes; `files`: the paths of the Compose files, as written in rose.toml.
 [[nodiscard]] Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std::string>& files,
                                      const Host& host = {});
 

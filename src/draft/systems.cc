@@ -241,7 +241,8 @@ class Mariadb : public System {
     making.node.port = lowest_port(making.seen());
     if (making.node.port != 0 && making.node.port != usual_port() && !words.has({"-P", "--port"}))
       words.append("--port=" + port);
-    // Addresses of Galera at which the node listens only while it receives data from another node.
+    // At these addresses of Galera, the node listens only while it receives data from another node, so they were not
+    // observed.
     for (std::size_t i = 0; i < words.size(); ++i) {
       std::string text = words[i].text;
       for (const char* key : {"ist.recv_addr=", "--wsrep-sst-receive-address=", "--wsrep_sst_receive_address="}) {
@@ -419,7 +420,7 @@ class Memcached : public System {
         "file");
     making.node.port = lowest_port(making.seen());
     making.reachable = true;
-    // A program that root starts must be told which user to run as.
+    // If root starts it, memcached requires -u with the user as which it shall run.
     if (making.node.user.empty() && !words.has({"-u", "--user"})) {
       words.append("-u");
       words.append("root");

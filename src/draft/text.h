@@ -25,7 +25,7 @@ struct Surroundings {
   std::vector<std::string> next;  // hints at the end
 };
 
-// Example scripts; generic ones if no system of the nodes has any.
+// Example scripts for the workload and the oracle. If they are empty, write_draft() writes generic examples.
 struct ValueQueries {
   Example example;
   std::string system;  // the system for which it was written: "Redis"

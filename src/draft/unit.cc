@@ -90,7 +90,7 @@ std::int64_t read_time_span(std::string_view text) {
     if (error != std::errc() || unit == units.end()) return 0;
     constexpr double kMost = 365.0 * 24 * 3600 * kSecond;
     const double span = number * static_cast<double>(unit->second);
-    if (!(span >= 0 && span <= kMost)) return 0;  // also refuses what is not a number
+    if (!(span >= 0 && span <= kMost)) return 0;  // this form also refuses NaN, for which every comparison is false
     total += static_cast<std::int64_t>(span);
     if (total > static_cast<std::int64_t>(kMost)) return 0;
   }
@@ -146,7 +146,7 @@ Unit read_unit(std::string_view text) {
     if (key == "ExecStartPre")
       if (const std::vector<std::string> words = read_exec(value); !words.empty())
         unit.before.push_back(fmt::format("{}", fmt::join(words, " ")));
-    values.emplace(key, value);  // the first of several ExecStart
+    values.emplace(key, value);  // keeps the first of several ExecStart lines
   });
   unit.name = values["Id"];
   unit.command = read_exec(values["ExecStart"]);
@@ -170,7 +170,8 @@ Unit read_unit(std::string_view text) {
 
 namespace {
 
-// The path of a unit's object: all bytes but letters and digits are written as "_2e".
+// The unit's path on D-Bus. A byte that is neither a letter nor a digit is written as '_' and two hexadecimal digits:
+// '.' becomes "_2e".
 std::string object_path(const std::string& unit) {
   std::string path = "/org/freedesktop/systemd1/unit/";
   for (const char c : unit)

@@ -38,7 +38,7 @@ CommandLine read_command_line(std::string_view bytes) {
   // Each word ends in a NUL, except possibly the last one if the text was cut.
   if (bytes.back() == '\0') bytes.remove_suffix(1);
   line.words = split(bytes, '\0');
-  // A title overwrites the first word, including spaces, and the words after it. The rest is filled with NULs.
+  // A title, which may contain spaces, overwrites the first word and the words after it. The rest is filled with NULs.
   const std::string& first = line.words.front();
   const bool alone =
       std::all_of(line.words.begin() + 1, line.words.end(), [](const std::string& word) { return word.empty(); });
