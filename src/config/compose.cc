@@ -147,7 +147,7 @@ int ComposeReader::number(const Yaml& value, std::string_view key, int least) {
   return found;
 }
 
-// A string or a list of strings.
+// Reads a string or a list of strings.
 std::vector<std::string> ComposeReader::texts(const Yaml& value, std::string_view key) {
   if (value.is_scalar()) return {value.text};
   if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", key));
@@ -156,7 +156,7 @@ std::vector<std::string> ComposeReader::texts(const Yaml& value, std::string_vie
   return found;
 }
 
-// A list of words, or a line that is split into words as by a shell.
+// Reads a list of words, or a line, which is split into words as a shell would do it.
 std::vector<std::string> ComposeReader::command(const Yaml& value, std::string_view key) {
   std::vector<std::string> found;
   if (!value.is_scalar()) {
@@ -171,7 +171,7 @@ std::vector<std::string> ComposeReader::command(const Yaml& value, std::string_v
   return found;
 }
 
-// {A: 1} or ["A=1"]. "A" alone has no value.
+// Reads pairs from a map such as {A: 1} or a list such as ["A=1"]. A name alone, as in ["A"], has no value.
 std::vector<std::pair<std::string, std::optional<std::string>>> ComposeReader::pairs(const Yaml& value,
                                                                                      std::string_view key) {
   std::vector<std::pair<std::string, std::optional<std::string>>> found;
@@ -592,13 +592,15 @@ void ComposeReader::check_dependencies() {
         wrong(dependency, fmt::format("'{}' depends on '{}', which is no service", node.name, dependency.node),
               near.empty() ? kOfSeveralFiles : near);
       }
-      // If the file has no health check, the image's applies, which is known only when a run is made.
+      // If the file has no health check, the image's applies, which is known only when a run is made. So only a
+      // disabled check can be refused here.
       if (dependency.when == Dependency::When::healthy && known[dependency.node]->container->health &&
           known[dependency.node]->container->health->disabled)
         wrong(dependency, fmt::format("'{}' waits for '{}' to be healthy, whose healthcheck is disabled", node.name,
                                       dependency.node));
     }
-  // Repeatedly takes the services whose dependencies have already been placed.
+  // Finds cycles: repeatedly adds the services whose dependencies have all been added. The services that remain are in
+  // a cycle or depend on one.
   std::set<std::string> standing;
   for (bool more = true; more;) {
     more = false;

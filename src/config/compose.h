@@ -21,7 +21,7 @@ struct ComposeChoice {
 
 struct ComposeNodes {
   std::vector<Node> nodes;  // the services that are started, in file order; with addresses if the file gives them
-  std::string subnet;       // the subnet of the network in which nodes have these addresses; "" if there is none
+  std::string subnet;       // the subnet from which the file gives nodes addresses; "" if it gives none
   std::vector<std::string> words;       // settings without effect, and why; reported on request
   std::vector<std::string> warnings;    // settings that rose handles differently than Compose
   std::vector<std::string> profiles;    // profiles that caused services to be started

@@ -42,7 +42,7 @@ void drop(Yaml& map, std::string_view key) {
   std::erase_if(map.members, [key](const auto& member) { return member.key == key; });
 }
 
-// Maps that may also be written as lists of NAME=VALUE, NAME:VALUE or names only.
+// How a map with this key may also be written: as a list of NAME=VALUE, of NAME:VALUE, or of names only.
 enum class Pairs { none, equals, colon, names };
 Pairs pairs_of(std::string_view key) {
   static const std::set<std::string_view> with_equals = {"environment", "labels",      "args",
@@ -53,7 +53,7 @@ Pairs pairs_of(std::string_view key) {
   return Pairs::none;
 }
 
-// Values with "!reset" count as absent.
+// Removes values with the tag "!reset", because they count as absent.
 void drop_reset(Yaml& value) {
   std::erase_if(value.members, [](const auto& member) { return member.value.tag == Yaml::Tag::reset; });
   std::erase_if(value.items, [](const Yaml& item) { return item.tag == Yaml::Tag::reset; });

@@ -57,7 +57,7 @@ class ComposeReader {
   static std::int64_t duration(const Yaml& value, std::string_view key);
   // A size in the engines' form: "512m", "1.5GiB", "-1". May be empty.
   static std::string size(const Yaml& value, std::string_view key);
-  // A size in bytes, for mounts, whose units have only one letter. "" if empty.
+  // A size as a plain number of bytes, because mount options do not accept units such as "mb". "" if the text is empty.
   static std::string bytes(const Yaml& value, std::string_view key);
   // The mode of a file: 0440, 0o440 and 288 are the same number, as in Compose.
   static unsigned file_mode(const Yaml& value, std::string_view key);

@@ -504,7 +504,8 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
   service.container().volumes.push_back(fmt::format("{}:{}{}", kept(source), kept(target), options));
 }
 
-// Mounts a file of this machine. Literal content is written to a new file for each run.
+// Reads `secrets` or `configs` of a service. A file of this machine is mounted as it is; literal content is written to
+// a new file for each run.
 void ComposeReader::read_handed(const Yaml& value, const std::string& kind, const std::map<std::string, Handed>& all,
                                 Container& container) {
   if (!value.is_list()) refuse(value, fmt::format("'{}': a list is needed", kind));
@@ -578,7 +579,7 @@ void ComposeReader::read_depends(const Yaml& value, Container& container) {
   }
 }
 
-// "db" or "db:database": a dependency on a service and an alias for it.
+// Each entry is "db" or "db:database": a dependency on the service db and, after the colon, an alias for it.
 void ComposeReader::read_links(const Yaml& value, Container& container) {
   if (!value.is_list()) refuse(value, "'links': a list is needed");
   for (const Yaml& item : value.items) {
@@ -702,7 +703,7 @@ void ComposeReader::read_exposed(const Yaml& value, Container& container) {
   }
 }
 
-// "name:address" or "name=address". The address may be an IPv6 address.
+// Each entry is "name:address" or "name=address". The address may be an IPv6 address.
 void ComposeReader::read_hosts(const Yaml& value, Container& container) {
   const auto add = [&](const Yaml& at, const std::string& host, std::string_view address) {
     while (address.starts_with(' ')) address.remove_prefix(1);
@@ -1090,7 +1091,7 @@ void ComposeReader::read_resources(const Yaml& value, Service& service) {
     warn(fmt::format("service {} requests '{}' in 'deploy', which has no effect: name the devices under 'devices'",
                      service.node.name, key));
   };
-  // reservations are accepted and ignored: they only concern the scheduler of a cluster
+  // a reservation of processors is accepted and ignored: it only concerns the scheduler of a cluster
   const Known fine = [](const Yaml&, const std::string&) {};
   each(value,
        {{"limits",

@@ -195,7 +195,8 @@ void ConfigReader::read_services(toml::Table& table) {
   }
 }
 
-// Addresses in a Compose file are kept, so that commands that contain them still work.
+// Uses the subnet of the Compose file. The nodes then keep the addresses that the file gives them, so commands that
+// contain these addresses still work.
 void ConfigReader::take_subnet(toml::Table& table, const std::string& subnet) {
   if (subnet.empty() || table.has("subnet") || config_.deployment.network == Network::host) return;
   if (const auto parsed = parse_subnet(subnet); !parsed)

@@ -98,7 +98,7 @@ struct Container {
   std::vector<std::pair<std::string, std::string>>
       hosts;                       // further host names of this container only, each with an address or kHostGateway
   std::int64_t stop_grace_ns = 0;  // 0: the engine's default
-  // when to pull the image: "": if it is missing; "always": once per command; "never"
+  // when to pull the image: "": if it is missing; "always": once per invocation of rose; "never"
   std::string pull;
   std::vector<HandedFile> files;      // secrets and configs whose content is in the Compose file
   std::vector<std::uint16_t> ports;   // TCP ports of the service, those for clients first

@@ -47,7 +47,7 @@ class ConfigReader {
     toml::Place ip;
   };
 
-  // An ${ip_...} and its position.
+  // A placeholder ${ip_NAME} and its position.
   struct NamedNode {
     toml::Place place;
     std::string key;
