@@ -324,7 +324,7 @@ class Cluster final : public Deployment {
   std::string client_netns_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<NameServer> name_server_;  // answers queries of containers
-  std::set<std::size_t> asking_;             // the owners of the networks in which the name server answers
+  std::set<std::size_t> asking_;             // the nodes that own a network in which the name server answers
   Fd names_;             // the mount namespace with the run's names; none if there are attached nodes
   bool shared_ = false;  // the run's folder is a shared mount
   std::vector<NodeInfo> infos_;
@@ -352,7 +352,7 @@ class Cluster final : public Deployment {
   bool prepared_ = false;
   bool started_ = false;
   bool stopped_ = false;
-  bool undone_ = true;  // stop() has undone everything created so far
+  bool undone_ = true;  // false: stop() could not undo something
   std::mutex stop_mutex_;
 
   mutable std::mutex mutex_;  // protects the states of nodes and the tasks for the monitor

@@ -172,8 +172,8 @@ Result<void> ContainerLaunch::give_folders(const ContainerStart& start) const {
 }
 
 // Moves the container to the node's cgroup if the engine has not placed it there. With cgroup v2, the engine's limits
-// are copied to a folder below the node's folder. Faults set their limits on the node's folder itself, so the two do
-// not affect each other.
+// are copied to a folder below the node's folder. Faults set their limits on the node's folder itself, so the two kinds
+// of limits do not affect each other.
 Result<void> ContainerLaunch::come_here(const std::filesystem::path& cgroup) const {
   const std::filesystem::path there = kernel::cgroup_folder_of(pid_);
   if (is_within(there, cgroup)) return {};

@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t kMadeAtOnce = 8;
 constexpr std::int64_t kRemoveTimeout = 60 * kSecond;
 constexpr std::int64_t kCompletes = 600 * kSecond;  // for a service that must complete before others start
-// shortest time until a container counts as unhealthy, because test machines are slow
+// a container does not count as unhealthy before this time, because test machines may be slow
 constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;
 constexpr std::int64_t kSettleTimeout =
     5 * kSecond;  // from the end of the last container until the engine's helpers have ended

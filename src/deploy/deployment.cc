@@ -70,7 +70,7 @@ Result<void> Cluster::make() {
   cgroup_ = base / identity_.id();
   ROSE_CHECK(identity_.note("cgroup", cgroup_.string()));
   ROSE_CHECK(cgroup::make(cgroup_));
-  // The names of nodes' cgroups begin with "rose-", so no node has this name.
+  // The names of nodes' cgroups begin with "rose-", so no node's cgroup has this name.
   ROSE_CHECK(cgroup::make(cgroup_ / "rose.commands"));
   for (NodeInfo& info : infos_) {
     const std::filesystem::path own = cgroup_ / ("rose-" + info.name);
@@ -153,7 +153,8 @@ Result<void> Cluster::make_own_names() {
   return {};
 }
 
-// Without the right to mount, as in an unprivileged container, runs still work, but only with addresses.
+// Warns that the nodes' names cannot be used, once per process. Without the right to mount, as in an unprivileged
+// container, runs still work, but commands and nodes can use only addresses.
 void Cluster::no_names(const Error& why) {
   static std::atomic<bool> reported{false};
   if (reported.exchange(true)) return;
@@ -320,7 +321,7 @@ Result<OpenFolder> Cluster::volume_folder(std::size_t node, const std::filesyste
   return top.make(inside, user ? std::optional(Owner{user->uid, user->gid}) : std::nullopt);
 }
 
-// A folder for files of rose itself in the run: disk images, copies of files.
+// Opens the folder for rose's own files in the run (disk images, copies of files). Creates it if it is missing.
 Result<OpenFolder> Cluster::own_folder() {
   const std::filesystem::path path = run_dir_ / kOwnFolder;
   if (std::error_code absent; !std::filesystem::exists(std::filesystem::symlink_status(path, absent)))

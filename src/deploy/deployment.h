@@ -72,9 +72,9 @@ class NodeObserver {
   virtual std::map<std::string, std::string> environment(std::size_t, const std::map<std::string, std::string>&) {
     return {};
   }
-  // The folders of the run to which these variables refer. The node's processes may read the files in each of these
-  // folders, and may write only in the folder's subfolder that has the node's name. A container sees nothing else of
-  // the run's folder.
+  // The folders of the run to which the variables of environment() refer. The node's processes may read the files in
+  // each of these folders, and may write only in the folder's subfolder that has the node's name. A container sees
+  // nothing else of the run's folder.
   virtual std::vector<std::filesystem::path> folders(std::size_t) { return {}; }
   // Called when the node's new main process has installed its filter and waits; the descriptor is the filter's
   // listener. When this function returns, the process calls execve. If execve is selected, the filter reports this

@@ -98,7 +98,7 @@ std::string string_of(const Json& map, const char* key) {
 }
 
 // In docker's output, the health check is part of the configuration; in podman's, it is a member next to the
-// configuration. Missing values are zero.
+// configuration. Values that the image does not set are zero there.
 std::optional<config::Health> health_of(const Json& image, const Json& config) {
   const Json* found = nullptr;
   for (const Json* map : {&config, &image})
@@ -294,7 +294,7 @@ Result<std::vector<pid_t>> start_holders(const Engine& engine, const std::vector
 Result<std::vector<std::string>> making_words(const Engine& engine, const ContainerSpec& spec, bool starts) {
   std::vector<std::string> words = engine.command;
   const auto add = [&words](std::initializer_list<std::string> more) { words.insert(words.end(), more); };
-  // No log driver, because the node's output goes directly to the node's files.
+  // The container has no log driver, because the node's output goes directly to the node's files.
   add({starts ? "run" : "create", "--name", spec.name, "--label", "rose=" + spec.run, "--log-driver", "none"});
   if (!spec.holder.empty()) {
     add({"--network", "container:" + spec.holder});
@@ -307,8 +307,8 @@ Result<std::vector<std::string>> making_words(const Engine& engine, const Contai
   }
   if (!spec.pid_of.empty()) add({"--pid", "container:" + spec.pid_of});
   if (!spec.ipc_of.empty()) add({"--ipc", "container:" + spec.ipc_of});
-  // Without this option, podman would copy names of this machine into /etc/hosts. A volume of the user at these places
-  // takes precedence over rose's file.
+  // Without this option, podman would copy names of this machine into /etc/hosts. If the user mounts a volume at
+  // /etc/hosts or /etc/resolv.conf, the volume takes precedence over rose's file.
   if (engine.podman) add({"--no-hosts"});
   for (const auto& [file, place] : {std::pair(spec.hosts, "/etc/hosts"), std::pair(spec.resolver, "/etc/resolv.conf")})
     if (!file.empty() &&
@@ -355,7 +355,7 @@ std::vector<std::string> remove_volume_words(const Engine& engine, const std::st
 namespace {
 
 // Podman lowers two of its own limits (nofile and nproc) to 32768 before it starts a container, so a container could
-// not get a higher value.
+// not get a higher value. The constant is just below that limit.
 constexpr rlim_t kMostOfPodman = 32767;
 
 }  // namespace

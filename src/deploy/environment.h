@@ -17,7 +17,8 @@ namespace rose::deploy {
 // that is started through `rose exec`.
 inline constexpr const char* kExecSocket = "rose.exec.sock";
 
-// In the folder of a node with `record`: the recording of librose-rr. %n is the number of the start, counted from 1.
+// The name of librose-rr's recording in the folder of a node with `record`. %n is the number of the start, counted from
+// 1.
 inline constexpr const char* kRecordingName = "recording.%n.rr";
 
 using Variables = std::map<std::string, std::string>;

@@ -41,8 +41,10 @@
 
 namespace rose::deploy {
 
-static constexpr std::int64_t kContinueEvery = 100'000'000;  // ns
-static constexpr int kMostStops = 100;                       // for a child that is being started
+// A child that is being started may be stopped by its user's processes. It is continued at this interval (in ns), and
+// killed if it was found stopped more often than kMostStops.
+static constexpr std::int64_t kContinueEvery = 100'000'000;
+static constexpr int kMostStops = 100;
 
 // Memory shared with the child, through which rose and the child synchronise. Between installing its filter and the
 // execve, the child must not make a system call that the filter reports to rose, because rose does not answer yet.

@@ -103,7 +103,8 @@ void Cluster::run_timers() {
       std::lock_guard lock(mutex_);
       const std::int64_t now = monotonic_ns();
       restart = state.restart_at_ns != 0 && now >= state.restart_at_ns;
-      // Do not restart into a frozen folder, where the process would be stuck half-started.
+      // Do not restart into a frozen folder, where the process would be stuck half-started, nor before the owner of its
+      // namespace runs.
       if (restart && (cgroup::frozen(infos_[i].cgroup) || !missing_owner(i).empty())) {
         state.restart_at_ns = now + kFrozenPoll;
         restart = false;
@@ -401,7 +402,8 @@ void Cluster::engine_ended(std::size_t node, bool late) {
     state.engine.kill();
     status = 128 + SIGKILL;
   }
-  // Processes left in the container's namespaces were killed with its init process.
+  // Unlike main_ended(), this does not look for a process that leads the node from now on: the processes left in the
+  // container's namespaces were killed with its init process.
   EndInfo end{0, status > 128 && status <= 128 + 64, status > 128 && status <= 128 + 64 ? status - 128 : status, false};
   {
     std::lock_guard lock(mutex_);

@@ -63,7 +63,7 @@ Result<void> prepare_netns_folder() {
 }
 
 // Disables link-local addresses, so that there is no IPv6 background traffic on the links. Configured addresses and ::1
-// still work. The kernel resolves this path in the calling thread's namespace.
+// still work. The setting is that of the calling thread's namespace.
 void calm_ipv6() {
   Fd fd(::open("/proc/sys/net/ipv6/conf/default/addr_gen_mode", O_WRONLY | O_CLOEXEC));
   if (fd) [[maybe_unused]]

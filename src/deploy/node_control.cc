@@ -142,7 +142,7 @@ bool Cluster::heeds_its_end(std::size_t node) const {
 
 void Cluster::terminate(std::size_t node) const {
   if (const auto& container = states_[node]->container) {
-    // As with engines, only the main process gets the signal, and may pass it on.
+    // As with docker and podman, only the main process gets the signal. It may pass the signal on.
     std::lock_guard lock(mutex_);
     const NodeState& state = *states_[node];
     if (!state.pidfd) return;

@@ -28,7 +28,8 @@ struct Pace {
 
 class PacedFile {
  public:
-  // Checks by a trial that this machine supports such files. Returns ErrorKind::environment with what is missing.
+  // Checks that this machine supports such files, by creating and reading one. Returns ErrorKind::environment with what
+  // is missing.
   [[nodiscard]] static Result<void> check();
 
   // `point`: an unused name, at which the file is mounted briefly.

@@ -124,10 +124,10 @@ Fd open_folder(const std::string& path) {
   return at ? Fd(::open(own_path(at.get()).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) : Fd();
 }
 
-// The root of the mount with this number, and the mount's name in the folder above. The path that the kernel reports
-// may lead elsewhere by the time it is opened, so the number of the opened mount is compared. By then the number itself
-// may have been reused, if the node's user has unmounted this mount. An open mount keeps its number, so the list of
-// mounts that is read afterwards shows whether the number still belongs to this deployment.
+// The root of the mount with the number `mounted.number`, and the mount's name in the folder above. The path that the
+// kernel reports may lead elsewhere by the time it is opened, so the number of the opened mount is compared. By then
+// the number itself may have been reused, if the node's user has unmounted this mount. An open mount keeps its number,
+// so the list of mounts that is read afterwards shows whether the number still belongs to this deployment.
 struct Root {
   Fd fd;
   std::string name;

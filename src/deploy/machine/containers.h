@@ -1,5 +1,6 @@
 // Finds units, containers and pods by the cgroup folders that systemd, docker, podman, containerd, CRI-O and the
-// kubelet create, for both cgroup drivers. Their command-line tools are used only as a last resort.
+// kubelet create, with either of their cgroup drivers (systemd or cgroupfs). The command-line tools of these systems
+// are used only as a last resort.
 #pragma once
 
 #include <sys/types.h>
