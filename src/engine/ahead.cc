@@ -58,7 +58,8 @@ Result<std::vector<Done>> Ahead::make(const std::vector<const schedule::Schedule
   return results;
 }
 
-// Runs that have not been requested for this long will probably not be requested, and their traces use memory.
+// If there are more than 8 slots for each worker, drops finished runs, oldest first. They will probably never be
+// requested, and their traces use memory.
 void Ahead::forget_old() {
   const auto most = static_cast<std::size_t>(8 * std::max(1, crew_.workers()));
   for (auto slot = slots_.begin(); slot != slots_.end() && slots_.size() > most;) {

@@ -25,7 +25,7 @@ constexpr std::string_view kDigestName = "sha256";
 constexpr std::string_view kDigestMember = ",\"sha256\":\"";
 constexpr std::size_t kDigestDigits = 64;
 
-// The limit for the bytes after the header. Only runs may be larger than a text or a piece of a file.
+// The limit for the payload, by the message's type. Only runs may be larger than a text or a piece of a file.
 std::size_t most_payload(std::string_view type) {
   if (type == "made") return kMostPayload;
   if (type == "begin" || type == "run") return kMostText;

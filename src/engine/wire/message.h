@@ -1,8 +1,8 @@
-// Messages between a diagnosis and its workers. A frame consists of a magic number, two lengths, a JSON header, bytes
-// and a newline (srun forwards only complete lines). The header's last member is the SHA-256 of the rest of the header
-// and of the bytes. The sender is not trusted. Lengths are checked before memory is allocated, and once the header is
-// complete, the length of the bytes is checked against the limit for the message's type. A header must be an object
-// with a `type`.
+// Messages between a diagnosis and its workers. A frame consists of a magic number, two lengths, a JSON header, a
+// payload and a newline (srun forwards only complete lines). The header's last member is the SHA-256 of the rest of the
+// header and of the payload. The sender is not trusted. Lengths are checked before memory is allocated, and once the
+// header is complete, the length of the payload is checked against the limit for the message's type. A header must be
+// an object with a `type`.
 #pragma once
 
 #include <cstdint>
