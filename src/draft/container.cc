@@ -27,7 +27,8 @@ namespace {
 constexpr std::int64_t kAskEngineTimeout = 20 * kSecond;
 constexpr std::size_t kMostRunWords = 2000;
 
-// A member that may be absent, null or of another type, depending on the engine.
+// Returns a member, which may be absent, null or of another type, depending on the engine. If it is absent, returns
+// null.
 const Json& member(const Json& json, std::string_view key) {
   static const Json none;
   if (!json.is_object()) return none;
@@ -37,7 +38,7 @@ const Json& member(const Json& json, std::string_view key) {
 
 std::string text_in(const Json& json) { return json.is_string() ? json.get<std::string>() : ""; }
 
-// A list of strings; podman represents an entry point as one string.
+// Reads a list of strings, or a single string, which is how podman represents an entry point.
 std::vector<std::string> texts_in(const Json& json) {
   std::vector<std::string> texts;
   if (json.is_string() && !json.get<std::string>().empty()) texts.push_back(json.get<std::string>());
@@ -139,7 +140,7 @@ void add_environment(Fresh& fresh, Rewritten& rewritten) {
   }
 }
 
-// The words from `first` on, in the form of rose.toml.
+// Returns `words` in the form of rose.toml, with secrets replaced, and with placeholders for nodes' addresses.
 std::vector<std::string> words_of(Fresh& fresh, const std::vector<std::string>& words, Rewritten& rewritten) {
   // Word 0 represents the program, which the rules ignore.
   std::vector<std::string> args = {"x"};

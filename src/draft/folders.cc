@@ -173,7 +173,7 @@ bool says_path(const Seen& seen, const Words& words, std::size_t i, std::string_
   if (option == "-c" || option == "-f" || option == "-d" ||
       mentions(option, {"dir", "data", "file", "path", "conf", "log", "root", "home", "jar"}))
     return true;
-  // The script that a shell or another runtime executes.
+  // Other words count only if they may name the script that a shell or another runtime executes.
   if ((seen.runtime.empty() && !seen.program) || !split_word(words[i].text).option.empty()) return false;
   if (i == 1 || !words[i - 1].text.starts_with('-')) return true;
   // An existing file that follows an option counts, too, because the option may take no value (`python3 -u server.py`).

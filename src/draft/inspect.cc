@@ -109,7 +109,7 @@ void look_at_groups(const std::string& status, Process& process) {
   process.groups = fmt::format("{}", fmt::join(now, ","));
 }
 
-// Lines such as "Max open files            1024                 4096                 files".
+// Reads lines such as "Max open files            1024                 4096                 files".
 std::vector<Limit> read_limits(const std::string& text) {
   // Assumption: programs notice these limits. The others count what all processes of a user do, or differ between every
   // login and every unit.
@@ -134,7 +134,7 @@ std::optional<uid_t> uid_of(pid_t pid) {
   return status ? effective_id(*status, "Uid") : std::nullopt;
 }
 
-// Shells and other programs that only start something.
+// True for shells and other programs that only start another program.
 bool is_wrapper(std::string_view exe) {
   static const std::set<std::string, std::less<>> names = {"sh",
                                                            "bash",
@@ -332,7 +332,7 @@ std::vector<std::string> mapped_code(pid_t pid) {
   return {files.begin(), files.end()};
 }
 
-// Describes where its output goes.
+// Describes where the process's output goes.
 std::vector<std::string> look_at_output(const Process& process) {
   std::map<std::string, std::string> where;
   for (const int fd : {1, 2}) {
@@ -379,7 +379,7 @@ void look_at_paths(Seen& seen) {
   const std::vector<std::string>& argv = seen.main.argv;
   const auto add_words = [&](const std::vector<std::string>& words) {
     if (words.empty()) return;
-    // The program, under the name by which it was started.
+    // Adds the program, under the name by which it was started.
     const std::string& name = words.front();
     std::string program = name;
     if (name.find('/') == std::string::npos) program = program_in(value_of(seen.main.env, "PATH"), name);
@@ -540,7 +540,7 @@ pid_t first_of_its_kind(pid_t pid) {
     if (!stat || stat->ppid <= 1) return pid;
     const std::string exe = link_target(proc_file(pid, "exe"));
     if (exe.empty() || exe != link_target(proc_file(stat->ppid, "exe"))) return pid;
-    // Two processes of the same interpreter run different scripts, so compare their command lines.
+    // Two processes of the same interpreter may run different scripts, so compare their command lines.
     if (is_wrapper(exe) || !runtime_of(exe, {}).empty()) {
       const auto own = read_file(proc_file(pid, "cmdline"), kMostCommandBytes);
       const auto above = read_file(proc_file(stat->ppid, "cmdline"), kMostCommandBytes);

@@ -58,7 +58,7 @@ std::map<std::string, std::string> strings(const Yaml& map) {
   return all;
 }
 
-// "512Mi" in bytes; 0 if it is not an amount.
+// Converts an amount such as "512Mi" to bytes. Returns 0 if the text is not an amount.
 std::uint64_t amount(std::string_view text) {
   static const std::vector<std::pair<std::string_view, double>> units = {
       {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0},
@@ -126,7 +126,7 @@ struct Object {
   std::string file, kind, name, space;
 };
 
-// ConfigMaps and Secrets.
+// The content of a ConfigMap or a Secret.
 struct Content {
   std::map<std::string, std::string> keys;
   bool secret = false;
@@ -434,7 +434,7 @@ class Manifests {
     return found == contents_.end() ? nullptr : &found->second;
   }
 
-  // Secrets are replaced by generated words; equal secrets get equal words.
+  // Returns a generated word in place of the value of a Secret's key. Equal values get equal words.
   std::string secret(const std::string& name, const std::string& key) {
     const Content* content = content_of("Secret", name);
     std::string real = fmt::format("{}/{}", name, key);
@@ -591,8 +591,8 @@ class Manifests {
               "the file {} of the Secret {} is a key or a certificate, which is not copied: put one at {}/{}", key,
               name, place, path));
         const std::string text = !content->secret ? real : certificate ? "" : secret(name, key);
-        // Readable by any user of the container, because in a cluster such a user may read a projected file as a member
-        // of the file's group.
+        // The mode lets every user of the container read the file: in a cluster, users other than root can read such
+        // files through the files' group (fsGroup), which a run does not set.
         result_.files.push_back({fmt::format("{}/{}", place, path), text, mode | 0444});
       }
     return place;

@@ -29,7 +29,8 @@ bool read_number(std::string_view text, int base, Number& into) {
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-// "0100007F:1B59" or 32 digits: 32-bit words in native byte order.
+// Reads an address and a port in the kernel's form: "0100007F:1B59", with 32 instead of 8 digits before the colon for
+// IPv6. The address consists of 32-bit words in native byte order.
 bool read_endpoint(std::string_view text, std::string& address, std::uint16_t& port) {
   const std::size_t colon = text.find(':');
   if (colon != 8 && colon != 32) return false;

@@ -17,10 +17,10 @@ struct Socket {
   int state = 0;  // kernel's numbering: 1 established, 2 SYN sent, 10 listening
   std::uint64_t inode = 0;
 };
-// A line of net/tcp, tcp6, udp or udp6. Returns false for the heading.
+// Reads a line of net/tcp, tcp6, udp or udp6. Returns false for the heading.
 [[nodiscard]] bool read_socket_line(std::string_view line, Socket& socket);
 
-// A line of net/unix: the path of a listening socket; "" for other sockets and abstract ones.
+// Reads a line of net/unix. Returns the path of a listening socket; "" for other sockets and for abstract names.
 [[nodiscard]] std::string read_unix_line(std::string_view line, std::uint64_t& inode);
 
 // The host's own addresses, from net/fib_trie and net/if_inet6.

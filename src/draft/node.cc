@@ -697,7 +697,8 @@ std::vector<NodeDraft> draft_nodes(const std::vector<Seen>& seen, const Host& ho
   const std::vector<std::string> names = node_names(seen, systems);
   std::vector<std::string> variables;
   for (const std::string& name : names) variables.push_back(variable_name(name));
-  // The title that a program wrote over its command line is shown unchanged in comments.
+  // Comments of the draft show the title that a program wrote over its command line, so secrets in it are replaced
+  // here.
   std::vector<Seen> shown = seen;
   for (Seen& one : shown)
     if (one.title && !one.main.argv.empty()) one.main.argv.front() = secrets.masked("", one.main.argv.front());

@@ -42,7 +42,7 @@ struct NodeDraft {
   std::string owner;   // owner of the files that it writes; usually `user`, unless the command changes users itself
   std::string attach;  // as TOML: it is started by `setup` instead of a command
   std::string image;   // it runs in a container of this image; `command` may then be the image's own
-  // of that container, with values as written in rose.toml
+  // for that container; the values are as written in rose.toml
   std::vector<std::string> entrypoint, options, volumes, aliases;
   std::string ip;
   std::string binary;                // "": the program of the command

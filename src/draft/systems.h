@@ -17,7 +17,7 @@ namespace rose::draft {
 struct Example {
   std::string workload;
   std::string oracle;
-  std::string oracle_says;  // meaning of a hit
+  std::string oracle_says;  // completes "the bug is there if ...": "a request failed"
   std::string tool;         // tool that the scripts need
 };
 
@@ -40,7 +40,7 @@ class System {
   [[nodiscard]] virtual std::optional<std::vector<std::string>> recover(Making&) const { return std::nullopt; }
   // Called before addresses and folders are replaced.
   virtual void adapt(Making&) const {}
-  // Called at the end, for preparations by a shell.
+  // Called at the end. It may prepend a shell script that prepares the start.
   virtual void finish(Making&) const {}
   // Variables of the system's images that set the password of the user in example(), the most usual first.
   [[nodiscard]] virtual std::vector<std::string> password_variables() const { return {}; }
@@ -51,7 +51,7 @@ class System {
 // copied to the draft: an example reads the password from the environment of the running server.
 void take_password(NodeDraft& node, const std::function<bool(const std::string& variable)>& has);
 
-// Null if rose does not know it.
+// Returns null if rose does not know the system.
 [[nodiscard]] const System* find_system(const Seen& seen);
 // "etcd" for "quay.io/coreos/etcd:v3.5@sha256:...".
 [[nodiscard]] std::string image_name(std::string_view image);

@@ -20,7 +20,8 @@ namespace {
 
 constexpr std::int64_t kAskUnitTimeout = 10 * kSecond;
 
-// "{ path=/usr/bin/x ; argv[]=/usr/bin/x --a b ; ignore_errors=no ; ... }"
+// Returns the words of argv[] in a text such as "{ path=/usr/bin/x ; argv[]=/usr/bin/x --a b ; ignore_errors=no ; ...
+// }".
 std::vector<std::string> read_exec(std::string_view text) {
   constexpr std::string_view kArgv = "argv[]=";
   const std::size_t at = text.find(kArgv);
