@@ -282,7 +282,8 @@ std::string ComposeReader::without_value(const Yaml& at) const {
                        : fmt::format(": {} {} no value", fmt::join(names, ", "), names.size() == 1 ? "has" : "have");
 }
 
-// COMPOSE_PROFILES selects profiles, like `compose_profiles` in rose.toml; "*" selects all.
+// A service without profiles is always started. A service with profiles is started if COMPOSE_PROFILES, which
+// `compose_profiles` in rose.toml replaces, selects one of them; "*" selects all.
 bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   const Yaml* profiles = value.find("profiles");
   if (profiles == nullptr) return true;

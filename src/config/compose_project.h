@@ -26,7 +26,8 @@ struct Project {
 [[nodiscard]] Result<Project> read_project(std::string_view text, const std::filesystem::path& file,
                                            const std::vector<std::filesystem::path>& further, const Lookup& lookup);
 
-// `own` merged over `base`, as for a service that extends another one.
+// Returns `own` merged over `base`, as for a service that extends another one. `key`: the key of both values ("" at the
+// top), because values of some keys are merged in a special way.
 [[nodiscard]] Yaml merged(const Yaml& base, const Yaml& own, std::string_view key = "");
 
 // The path of a volume or device in the container, from its short or long form.

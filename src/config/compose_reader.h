@@ -45,7 +45,7 @@ class ComposeReader {
   void say(std::string word) { add(found_.words, std::move(word)); }
   void warn(std::string word) { add(found_.warnings, std::move(word)); }
   static void add(std::vector<std::string>& to, std::string word);
-  // Names the variables without a value in the line of `at`, for a message: " (IMAGE has no value)". "" if there are
+  // Names the variables without a value in the line of `at`, for a message: ": IMAGE has no value". "" if there are
   // none.
   [[nodiscard]] std::string without_value(const Yaml& at) const;
   [[nodiscard]] Error problem(const Wrong& wrong) const;

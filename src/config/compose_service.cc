@@ -17,7 +17,8 @@ constexpr int kAlways = 1'000'000;
 constexpr std::int64_t kEngineDelay = 100'000'000;  // delay before an engine's first restart
 constexpr int kMostReplicas = 64;
 
-// Image names consist of lower-case letters and digits with single dots and dashes between them.
+// Makes a part of an image's name from `text`. Such names consist of lower-case letters and digits, so each sequence of
+// other characters becomes a dash.
 std::string image_part(std::string_view text) {
   std::string part;
   for (const char c : text) {
@@ -513,7 +514,7 @@ void ComposeReader::read_handed(const Yaml& value, const std::string& kind, cons
     std::string source = item.is_scalar() ? item.text : "";
     std::string target;
     std::optional<unsigned> mode;
-    bool owned = false;  // a user or group other than root owns the file, and must be able to read it
+    bool owned = false;  // `uid` or `gid` is given, so users other than root must be able to read the file
     each(item,
          {{"source", [&](const Yaml& member, const std::string& key) { source = text(member, key); }},
           {"target", [&](const Yaml& member, const std::string& key) { target = text(member, key); }},

@@ -140,7 +140,8 @@ std::optional<std::string> integer_of(std::string_view text) {
   return fmt::format("{}{}", minus ? "-" : "", number);
 }
 
-// Prints the shortest form, as Go does: in scientific notation if the exponent is below -4 or at least 6.
+// Converts a real number to the text that Go prints: the shortest form, in scientific notation if the exponent is below
+// -4 or at least 6. Returns nothing if the text is not a real number.
 std::optional<std::string> real_of(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);

@@ -18,8 +18,8 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 using Lookup = std::function<std::optional<std::string>(const std::string&)>;
 
 // Substitutes "${TAG:-7}", "$TAG" and "$$". A dollar before anything else is kept, as in "$2a$10$". Names without a
-// value are appended to `unresolved`. Returns a sentence about the first "${...}" that is not a variable, or about the
-// first variable that the text requires ("${TAG:?}") and that has no value.
+// value are appended to `unresolved`. The error is a sentence about the first "${...}" that is not a variable, or about
+// the first variable that the text requires ("${TAG:?}") and that has no value.
 [[nodiscard]] Expected<std::string, std::string> interpolated(std::string_view text, const Lookup& lookup,
                                                               std::vector<std::string>& unresolved);
 

@@ -125,7 +125,7 @@ void ConfigReader::read_engine(toml::Table& table) {
     engine.front() = (config_.directory / engine.front()).lexically_normal().string();
 }
 
-// compose_env = { TAG = "7" }
+// Reads compose_env = { TAG = "7" }. Returns false after an error.
 bool ConfigReader::read_compose_env(toml::Table& table, ComposeChoice& choice) {
   auto variables = table.table("compose_env");
   if (!variables) return !table.has("compose_env");

@@ -93,7 +93,7 @@ struct Container {
   std::vector<std::pair<std::string, std::string>> build_secrets;  // for `build`: secrets that are given inline, by id
   bool build_privileged = false;                                   // for `build`: its commands run with all privileges
   std::vector<std::string> limits;                                 // "nofile=1024:1024"
-  std::string hostname, stop_signal;                               // "": the node's name, and the image's stop signal
+  std::string hostname, stop_signal;                               // "": the node's name, or the image's signal
   std::string domain;                                              // the domain part of the host name
   std::vector<std::pair<std::string, std::string>>
       hosts;                       // further host names of this container only, each with an address or kHostGateway

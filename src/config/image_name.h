@@ -6,7 +6,8 @@
 
 namespace rose::config {
 
-// False for a text that no engine accepts as the name of an image, and that could be read as an option.
+// False for texts that no engine accepts as the name of an image, such as a text that begins with '-', which an engine
+// would take for an option.
 [[nodiscard]] inline bool is_image_name(std::string_view name) {
   return !name.empty() && name[0] != '-' &&
          std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) > ' ' && c != 0x7f; });

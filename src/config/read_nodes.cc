@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostNodes = 1024;
 constexpr std::size_t kMostName = 63;
 
-// Makes a relative source absolute. Returns what is wrong with it, if anything.
+// Makes the relative source of a volume absolute. Returns what is wrong with the volume, if anything.
 std::optional<std::string> resolve_volume(std::string& text, const std::filesystem::path& directory) {
   const std::vector<std::string> parts = split(text, ':');
   if (parts.size() < 2 || parts.size() > 3 || parts[0].empty())
