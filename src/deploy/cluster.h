@@ -33,7 +33,7 @@ namespace rose::deploy {
 
 inline constexpr const char* kEnterFolders = ".rose-enter";  // in the run's folder: one folder per container
 inline constexpr const char* kOwnFolder = ".rose";           // in the run's folder: only root may enter it
-// also in the run's folder and only for root; see volume::rescue()
+// In the run's folder; only root may enter it. It holds rescued files (volume::rescue()).
 inline constexpr const char* kRescueFolder = ".rescued";
 constexpr std::int64_t kAttachTimeout = 10 * kSecond;  // time in which rose must find or start a node without `ready`
 constexpr std::int64_t kPlannedStopGrace = 10 * kSecond;  // time that a node has to end after `rose node stop`

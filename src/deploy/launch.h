@@ -39,7 +39,7 @@ struct LaunchSpec {
   const Credentials* user = nullptr;  // null: the user of rose
   bool changes_user = true;           // false: only the logs belong to `user`, and the process changes its user itself
   std::vector<int> notified_syscalls;
-  ClockCalls notified_clocks = ClockCalls::none;  // `none`, and no notified_syscalls: there is no filter
+  ClockCalls notified_clocks = ClockCalls::none;  // if it is `none` and notified_syscalls is empty, there is no filter
 };
 
 // Opens a node's log file for appending. If the file is missing, creates it with `user` as its owner. Returns

@@ -170,7 +170,7 @@ void Cluster::set_planned(std::size_t node, bool planned) {
 Result<void> Cluster::stop_node(std::size_t node, int number) {
   const NodeState& state = *states_[node];
   if (number != SIGKILL && state.container && !state.config->container->pre_stop.empty()) {
-    on_monitor([&] { set_planned(node, true); });  // a hook may end the node
+    on_monitor([&] { set_planned(node, true); });  // it is planned from now on, because a hook may end the node
     if (auto done = pre_stop(node, kHookTimeout, false); !done) {
       on_monitor([&] { set_planned(node, false); });
       Error error = std::move(done).error();
@@ -182,7 +182,7 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
   on_monitor([&] {
     set_planned(node, true);
     if (number == SIGKILL) sent = cgroup::kill(infos_[node].cgroup);
-    else terminate(node);  // also if it ignores the signal, because it is killed below
+    else terminate(node);  // if it ignores the signal, it is killed below
   });
   ROSE_CHECK(sent);
   if (number == SIGKILL || heeds_its_end(node))
@@ -200,7 +200,7 @@ Result<void> Cluster::stop_node(std::size_t node, int number) {
 Result<void> Cluster::start_node(std::size_t node) {
   NodeState& state = *states_[node];
   {
-    // The container may have ended although the engine has not reported how.
+    // The container may have ended although the engine has not reported how. Wait for that report.
     std::unique_lock lock(mutex_);
     const std::int64_t until = monotonic_ns() + kKillTimeout;
     while (state.ending && !stopping_ && monotonic_ns() < until) changed_.wait_for(lock, std::chrono::milliseconds(10));

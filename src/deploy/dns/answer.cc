@@ -18,7 +18,7 @@ constexpr std::size_t kHeader = 12;
 constexpr std::size_t kMostName = 255;  // octets, RFC 1035 2.3.4
 // an answer has at most 28 octets: so many of them, with the question, fit into a datagram of 1232 octets
 constexpr std::size_t kMostAnswers = 24;
-constexpr std::uint32_t kTimeToLive = 600;  // seconds, as Docker's
+constexpr std::uint32_t kTimeToLive = 600;  // in seconds; Docker's name server uses the same
 constexpr std::uint16_t kPointToQuestion = 0xC000 | kHeader;
 enum Code : std::uint8_t { kFine = 0, kFailed = 2, kNoSuchName = 3, kNotImplemented = 4 };
 
