@@ -58,7 +58,7 @@ struct Process {
   std::string groups;              // separated by commas
   std::string home;                // HOME, if it is an existing folder of `user`; otherwise ""
   std::string umask;               // "0027"; "" if unknown
-  std::vector<Limit> limits;       // those that programs notice
+  std::vector<Limit> limits;       // only those limits that programs notice (read_limits())
   std::size_t passed_sockets = 0;  // sockets that systemd opened and passed to it (LISTEN_FDS)
 };
 
@@ -114,7 +114,7 @@ struct Seen {
   std::vector<std::string> sockets;  // of `written`: those that are sockets
   std::vector<std::string> needed;   // files mapped as code
   std::vector<Settings> settings;
-  std::map<std::string, PathFact> paths;  // words of the command line that exist as paths, as spelled
+  std::map<std::string, PathFact> paths;  // words of the command line that are existing paths, by the word as spelled
   std::vector<std::string> addresses;     // addresses of its network namespace, including loopback
   // id of its network namespace; processes in the same namespace share addresses and ports
   std::string network;
@@ -123,7 +123,7 @@ struct Seen {
   std::vector<std::string> unread;       // what could not be read, and why
 };
 
-// The machine.
+// The machine, and what nodes inherit from rose on it.
 struct Host {
   std::vector<std::string> names;  // "localhost", "db1", "db1.example.org"
   bool has(const std::string& tool) const;

@@ -23,7 +23,7 @@ struct Variable {
 
 struct NodeDraft {
   std::string name;
-  std::string variable;              // the name in the form used in variables
+  std::string variable;              // the node's name in the form used in variables ("redis_1")
   const System* system = nullptr;    // null: unknown to rose
   std::vector<std::string> about;    // what was observed
   std::vector<std::string> command;  // empty: unknown, asked as a question
@@ -50,7 +50,7 @@ struct NodeDraft {
   std::vector<std::string> folders;  // to be created in its folder before it starts
   std::uint16_t port = 0;            // for clients; 0: unknown
   std::string run_in;                // how examples run a tool beside the node: "docker exec web "; "": directly
-  std::string password;              // that clients use, as a shell word; "" if none
+  std::string password;              // the password that clients use, as a shell word; "" if none
   bool follows = false;              // a replica of another node, so clients do not write to it
 };
 

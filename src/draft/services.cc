@@ -64,7 +64,7 @@ std::vector<std::vector<std::string>> commands_of(const config::Node& taken) {
 // In images of these systems, the program with the image's name is the client.
 bool is_client(std::string_view program) { return program == "mongo" || program == "mysql" || program == "mariadb"; }
 
-// Compose files often use a server's image to start a client, a producer or a preparation, with a command of its own.
+// Compose files often use a server's image to start a client, a producer or a one-time task, with a command of its own.
 // Such a service has no port of its own, and its command names neither the server nor a word with which servers are
 // started.
 bool runs_the_server(const config::Node& taken, const System* system) {

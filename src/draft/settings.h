@@ -17,10 +17,10 @@ inline constexpr std::size_t kMostSettingsBytes = std::size_t{256} << 10;
 
 [[nodiscard]] Settings read_settings(std::string path, std::string_view text, const std::vector<std::string>& names);
 
-// The substitutions for a run, as expressions for `sed -E` with placeholders.
+// The substitutions that a run makes in a copy of the file: expressions for `sed -E`, with placeholders.
 struct Patch {
   std::vector<std::string> expressions;
-  bool own = false;  // one of the addresses is where the node itself listens
+  bool own = false;  // one of the replaced addresses is an address at which the node itself listens
 };
 [[nodiscard]] Patch patch_settings(const Settings& settings, std::size_t self, const AddressBook& book,
                                    Rewritten& result);

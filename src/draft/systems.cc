@@ -68,7 +68,7 @@ class Redis : public System {
     const Seen& seen = making.seen();
     Words& words = making.words;
     const bool file = words.size() > 1 && !words[1].text.starts_with('-');
-    // In a run, the server must stay in the foreground and in its folder, and be reachable at its address.
+    // In a run, the server must stay in the foreground, write only to its folder, and be reachable at its address.
     for (const char* option :
          {"--daemonize", "--pidfile", "--logfile", "--supervised", "--unixsocket", "--unixsocketperm"})
       words.drop({option}, 1);

@@ -22,7 +22,7 @@ struct Surroundings {
   std::vector<std::string> setup;   // a command; empty if none
   std::vector<std::string> teardown;
   std::vector<std::string> form;
-  std::vector<std::string> next;  // hints at the end
+  std::vector<std::string> next;  // hints for the next steps, at the end of the draft
 };
 
 // Example scripts for the workload and the oracle. If they are empty, write_draft() writes generic examples.
