@@ -332,7 +332,7 @@ void ComposeReader::read_namespace(const Yaml& value, const std::string& key, Se
     refuse(value, fmt::format("'{}': '{}' was found", key, mode),
            fmt::format("known are host, private, {}service:NAME and container:NAME", pid ? "" : "shareable, none, "));
   (pid ? pid_modes_ : ipc_modes_)[service.node.name] = mode;
-  // Docker has no option for a private PID namespace, which is its default.
+  // A private PID namespace is Docker's default, for which it has no option.
   if (!pid || mode == "host") service.option("--" + key, mode);
 }
 
@@ -1066,7 +1066,7 @@ void ComposeReader::read_deploy(const Yaml& value, Service& service) {
                   }},
                  {"max_attempts",
                   [&](const Yaml& item, const std::string& key) {
-                    if (const int most = number(item, key, 0); most > 0) policy.max = most;  // 0: as often as needed
+                    if (const int most = number(item, key, 0); most > 0) policy.max = most;  // 0: unlimited
                   }},
                  {"window", [](const Yaml& item, const std::string& key) { (void)duration(item, key); }}},
                 "a restart policy");

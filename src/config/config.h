@@ -21,7 +21,8 @@ enum class Network { netns, host };
 enum class OracleWhen { end, poll };
 enum class Backend { automatic, override_return, seccomp };
 
-using Command = std::vector<std::string>;  // argv without a shell; never empty
+// argv, without a shell. It has at least one word, unless the comment of a member says that it may be empty.
+using Command = std::vector<std::string>;
 
 struct Ready {
   std::optional<std::uint16_t> tcp;  // ready when the node's address accepts a connection
@@ -121,7 +122,7 @@ struct Container {
 struct Node {
   std::string name;
   std::string ip;  // network = "netns": taken from the subnet if the file gives none; network = "host": as given, or ""
-  Command command;  // empty with `attach`; for a container, "" means the image's command
+  Command command;  // empty with `attach`; for a container, empty means the image's command
   std::map<std::string, std::string> env;
   std::optional<Ready> ready;
   std::optional<Restart> restart;
@@ -133,9 +134,11 @@ struct Node {
   // and "" is the image's user.
   std::string user;
   bool begins_as_root = false;  // its command changes to `user` itself, because it must first mount something as root
-  std::vector<std::string> binaries;  // resolved relative to the file; default: command[0]
-  // The `binaries` that are copies of programs and are made anew by each run, with their paths below the run's folder.
-  // Not a key of the file.
+  // The paths of the files in which functions are looked up, resolved relative to the folder of rose.toml. By default
+  // the program of `command`.
+  std::vector<std::string> binaries;
+  // For programs that each run makes anew in its folder: the copy's path in `binaries` -> the program's path below the
+  // run's folder. Not a key of the file.
   std::map<std::string, std::string> made_by_runs;
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
@@ -228,7 +231,7 @@ struct Config {
   TraceOptions trace;
   DiagnoseOptions diagnose;
   InjectOptions inject;
-  std::vector<knowledge::Entry> meanings;   // of messages of this system, besides those that rose knows
+  std::vector<knowledge::Entry> meanings;   // meanings of this system's messages, in addition to those that rose knows
   std::vector<logs::CustomForm> log_forms;  // the first one whose glob matches a file applies
 
   [[nodiscard]] const Node* find(std::string_view node) const;
