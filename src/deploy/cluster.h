@@ -93,7 +93,7 @@ struct NodeState {
   std::vector<LogStart> logs;       // of the current incarnation
 };
 
-// Where a node keeps files that faults concern, and the file systems that hold them.
+// A place in which a node keeps files that faults concern, and the file systems that hold these files.
 struct FaultPlace {
   std::size_t node = 0;
   std::filesystem::path inside;  // as for Deployment::add_volumes()

@@ -34,7 +34,7 @@ constexpr std::int64_t kUnhealthyAfter = 10 * kSecond;
 constexpr std::int64_t kSettleTimeout =
     5 * kSecond;  // from the end of the last container until the engine's helpers have ended
 
-// Variables about folders and files of this machine have no meaning in a container.
+// False for variables about folders and files of this machine, which have no meaning in a container.
 bool means_something_inside(const std::string& variable) {
   return variable == "ROSE_NODE" || variable == "ROSE_NODES" || variable == "ROSE_IP" || variable == "ROSE_RUN" ||
          variable.starts_with("ROSE_IP_");

@@ -28,7 +28,7 @@ namespace {
 constexpr std::int64_t kEngineAnswer = 20 * kSecond;
 constexpr std::int64_t kPull = 600 * kSecond;
 
-// Variables by which engines find their storage, configuration and daemon.
+// True for variables by which engines find their storage, configuration and daemon.
 bool is_engines(std::string_view variable) {
   for (const std::string_view beginning : {"CONTAINERS_", "DOCKER_", "STORAGE_", "XDG_RUNTIME_DIR="})
     if (variable.starts_with(beginning)) return true;

@@ -30,7 +30,7 @@ struct Engine {
 // if there is none or docker's daemon does not answer, ErrorKind::input if the program is not an engine.
 [[nodiscard]] Result<Engine> find_engine(const config::Command& wanted);
 
-// The configuration of an image.
+// The settings of an image for its containers.
 struct Image {
   std::vector<std::string> entrypoint;
   std::vector<std::string> command;
@@ -116,7 +116,8 @@ struct ContainerSpec {
 // A line for heal() in the lock file: a command that removes something, and the environment variables by which the
 // engine finds its storage.
 [[nodiscard]] std::string undo_line(const std::vector<std::string>& words);
-// The command in such a line. Empty if the command does not remove something that the deployment `id` created.
+// Returns the command in a line that undo_line() made. Empty if the command does not remove something that the
+// deployment `id` created.
 [[nodiscard]] std::vector<std::string> undo_words(const std::string& line, const std::string& id);
 
 }  // namespace rose::deploy

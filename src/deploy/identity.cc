@@ -129,7 +129,8 @@ void Identity::release() {
 
 namespace {
 
-// All registrations. With `owner`, only those of that process; the locks of others are not touched.
+// Returns all registrations except the one with the id `except`. With `owner`, returns only those of that process, and
+// does not touch the locks of others.
 std::vector<Registration> look_up(std::optional<pid_t> owner, std::string_view except) {
   std::vector<Registration> found;
   std::error_code error;
@@ -159,7 +160,7 @@ std::vector<Registration> look_up(std::optional<pid_t> owner, std::string_view e
       alive = !lock_soon(fd.get(), entry.path());
       if (!alive) read_notes(one, entry.path());
     }
-    // Its owner may have released it between the open and the lock.
+    // The owner may have removed the file between the open and the lock. Then nothing has to be undone.
     struct stat info{};
     if (!alive && (::fstat(fd.get(), &info) != 0 || info.st_nlink == 0)) continue;
     one.alive = alive;

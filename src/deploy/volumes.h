@@ -84,8 +84,8 @@ enum class Dissolved {
   exchanged,  // unmounted, but what was below it is no longer the marked folder
 };
 [[nodiscard]] Result<Dissolved> dissolve(const Mounted& mounted);
-// For files that cannot be put back: copies what `top` holds to a new folder in `into`, which is created if missing and
-// which only root may enter, and unmounts the file system. Returns the new folder.
+// For files that cannot be put back: copies what `top` holds to a new folder in `into`, and unmounts the file system.
+// Returns the new folder. If `into` is missing, it is created so that only root may enter it.
 [[nodiscard]] Result<std::filesystem::path> rescue(const OpenFolder& top, const std::filesystem::path& into);
 // True if this file system is still mounted somewhere.
 [[nodiscard]] bool is_mounted(const OpenFolder& top);
