@@ -49,10 +49,10 @@ Done lost_run(const Job& job, std::string why) {
 
 }  // namespace
 
-// Assumption: each step of a run has a timeout, so a run that has taken twice the sum of them does not end. Goal: a
-// worker that is stuck but still sends signs of life does not stop the diagnosis. The allowance of one hour covers
-// steps whose limits the configuration does not state: setup, form and teardown, images that are fetched, a busy
-// machine.
+// Assumption: each step of a run has a timeout, so a run that has taken twice the sum of all timeouts will not end.
+// Goal: a worker that is stuck but still sends signs of life does not stop the diagnosis. A further hour is allowed for
+// a busy machine, and for steps whose limits the configuration does not state: setup, form, teardown, and fetching
+// images.
 std::int64_t run_limit(const config::Config& config) {
   std::int64_t sum = 0;
   for (const config::Node& node : config.nodes) sum += node.ready ? node.ready->timeout_ns : 30 * kSecond;
