@@ -42,7 +42,7 @@ class AddressBook {
   // For commands that do not belong to a node: ${ip} has no meaning there, so nodes are always named.
   void name_all() { by_name_ = true; }
   [[nodiscard]] const std::string& name(std::size_t node) const { return (*names_)[node]; }
-  // "${ip}" or "${ip_redis1}".
+  // The placeholder by which a command of the node `from` names the address of `node`: "${ip}" or "${ip_redis1}".
   [[nodiscard]] std::string placeholder(std::size_t from, std::size_t node) const;
 
   void rewrite(std::size_t from, Words& words, Rewritten& result) const;

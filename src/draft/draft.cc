@@ -25,7 +25,7 @@
 namespace rose::draft {
 namespace {
 
-// A process or unit that becomes a node.
+// A process or unit of which the draft makes a node.
 struct Target {
   std::string origin;
   pid_t main = 0;

@@ -34,7 +34,7 @@ struct PathFact {
 };
 
 using Variables = std::vector<std::pair<std::string, std::string>>;  // in the order of the environment
-// "" if there is no such variable.
+// The value of the variable `name`; "" if there is no such variable.
 [[nodiscard]] const std::string& value_of(const Variables& variables, std::string_view name);
 
 // A resource limit. Nodes inherit their limits from rose. `soft` and `hard` are numbers or "unlimited".

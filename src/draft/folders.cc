@@ -17,7 +17,7 @@ bool mentions(std::string_view option, std::initializer_list<std::string_view> w
                      [&](std::string_view word) { return option.find(word) != std::string_view::npos; });
 }
 
-// Folders of programs, libraries and system settings, which contain no application data.
+// True for folders of programs, libraries and system settings, which contain no application data.
 bool system_path(std::string_view path) {
   static const std::vector<std::string> folders = {"/usr", "/bin",  "/sbin", "/lib", "/lib64",
                                                    "/etc", "/proc", "/sys",  "/dev", "/boot"};
@@ -25,7 +25,7 @@ bool system_path(std::string_view path) {
          std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) { return is_below(path, folder); });
 }
 
-// Folders shared by many programs; a program's own folder is below them.
+// True for folders that many programs share; a program's own folder is below them.
 bool shared_folder(std::string_view path) {
   static const std::set<std::string, std::less<>> folders = {"/",
                                                              "/var",
@@ -96,7 +96,7 @@ std::string leaf_for(const std::string& path, const Moved& moved) {
   return name;
 }
 
-// "/a,/b": each part is examined separately.
+// Splits a value such as "/a,/b", because each part is examined separately.
 std::vector<std::string> values_of(std::string_view value) { return split(value, ','); }
 
 struct Named {
@@ -142,7 +142,7 @@ bool only_read(const Seen& seen, const Moved& moved, const std::string& path) {
                      [&](const auto& each) { return !each.second.folder && each.second.absolute == path; });
 }
 
-// The class path of a JVM: folders and jars separated by colons, "classes:lib/*".
+// True if word `i` is the class path of a JVM: folders and jars separated by colons, "classes:lib/*".
 bool is_class_path(const Seen& seen, const Words& words, std::size_t i) {
   const std::string option = seen.runtime == "Java" ? words.option_of(i) : "";
   return option == "-cp" || option == "-classpath" || option == "--class-path" || option == "--module-path";

@@ -417,7 +417,7 @@ void look_at_paths(Seen& seen) {
 
 // Configuration files
 
-// A file that contains only this process's id.
+// True for a file that contains only this process's id.
 bool is_pid_file(const std::string& path, pid_t pid) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > 32) return false;

@@ -60,13 +60,13 @@ std::string runs_what(const Seen& seen) {
     if (word == "-m" && i + 1 < process.argv.size()) return base_name(process.argv[i + 1]);
     if (word.starts_with('-')) continue;
     const std::string name = base_name(word);
-    // The class in org.x.Main, the script in server.py.
+    // For Java, the class in org.x.Main; otherwise the script in server.py, without its extension.
     return seen.runtime == "Java" ? name.substr(name.rfind('.') + 1) : name.substr(0, name.find('.'));
   }
   return "";
 }
 
-// Variables of a login session or of systemd, which do not concern the program.
+// True for variables of a login session or of systemd, which do not concern the program.
 bool is_session_variable(std::string_view name) {
   static const std::set<std::string, std::less<>> names = {"_",
                                                            "HOME",
@@ -136,8 +136,8 @@ bool is_session_variable(std::string_view name) {
   return false;
 }
 
-// Variables by which a program finds the folders of its unit. A program may instead use the folders' paths, which are
-// the same in a run.
+// True for variables by which a program finds the folders of its unit. Such a folder is covered at its place instead of
+// being moved, because a program may also use the folder's path without the variable.
 bool names_folder_of_unit(std::string_view name) {
   static const std::set<std::string, std::less<>> names = {"CONFIGURATION_DIRECTORY", "RUNTIME_DIRECTORY",
                                                            "STATE_DIRECTORY", "CACHE_DIRECTORY", "LOGS_DIRECTORY"};
@@ -223,7 +223,7 @@ void stay_in_foreground(Making& making) {
   for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), 3); ++i)
     if (base_name(words[i].text).starts_with("gunicorn")) options.emplace_back("-D");
   for (const std::string& option : options) {
-    // "--daemonize FILE" of uWSGI names its log.
+    // uWSGI's --daemonize has a value: the file of its log.
     const std::size_t values = option == "--daemonize" ? 1 : 0;
     if (!words.has({option}) || !words.drop({option}, values)) continue;
     making.node.changes.push_back(fmt::format("{}: left out, so that it stays in the foreground", option));

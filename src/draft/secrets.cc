@@ -13,7 +13,7 @@
 namespace rose::draft {
 namespace {
 
-// "aws.secretKey" gives "aws", "secret", "key".
+// Splits a name into its words, in lower case: "aws.secretKey" into "aws", "secret" and "key".
 std::vector<std::string> name_parts(std::string_view name) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < name.size(); ++i) {

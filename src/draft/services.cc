@@ -87,7 +87,7 @@ bool runs_the_server(const config::Node& taken, const System* system) {
   });
 }
 
-// "8000" as a port; 0 if it is none.
+// The port that a text such as "8000" names; 0 if it names none.
 std::uint16_t port_of(std::string_view text) {
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);

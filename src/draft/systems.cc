@@ -14,7 +14,7 @@ namespace {
 
 std::string file_name(std::string_view path) { return std::string(path.substr(path.rfind('/') + 1)); }
 
-// The program in a title: "redis-server" in "redis-server *:6379".
+// The program's name, also if a title has replaced the command line: "redis-server" for "redis-server *:6379".
 std::string program_name(const Seen& seen) {
   const Process& process = seen.program ? *seen.program : seen.main;
   const std::string first = process.argv.empty() ? "" : process.argv.front();
@@ -196,7 +196,7 @@ class Postgres : public System {
   void finish(Making& making) const override {
     const std::string program = making.words[0].text;
     const std::string initdb = program.substr(0, program.rfind('/') + 1) + "initdb";
-    // The same command starts the server again after a crash, so the command initialises the data only the first time.
+    // The node's command also restarts the server after a crash, so it initialises the data only the first time.
     making.words.prepend({"sh", "-ec",
                           "if [ ! -e data/PG_VERSION ]; then\n  \"$0\" -D data -U postgres --auth=trust > initdb.log\n"
                           "  echo \"host all all all trust\" >> data/pg_hba.conf\nfi\nexec \"$@\"",
@@ -272,7 +272,7 @@ class Mariadb : public System {
       options += " --basedir=" + shell_word(base);
     if (const std::string user = making.words.value({"--user"}); !user.empty())
       options += " --user=" + shell_word(user);
-    // The same command starts the server again after a crash, so the command initialises the data only the first time.
+    // The node's command also restarts the server after a crash, so it initialises the data only the first time.
     making.words.prepend(
         {"sh", "-ec",
          fmt::format("export TMPDIR=$PWD  # each server removes what others keep in a shared one\n"
@@ -312,7 +312,8 @@ class Nginx : public System {
   std::string_view usual_settings() const override { return "/etc/nginx/nginx.conf"; }
   bool is(std::string_view program) const override { return program == "nginx"; }
 
-  // "nginx: master process /usr/sbin/nginx -g daemon on; -c /x" shows the words without their quotes.
+  // The title, such as "nginx: master process /usr/sbin/nginx -g daemon on; -c /x", shows the words without their
+  // quotes.
   std::optional<std::vector<std::string>> recover(Making& making) const override {
     constexpr std::string_view kMaster = "master process ";
     const std::string& title = making.seen().main.argv.front();

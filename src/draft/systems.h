@@ -53,7 +53,7 @@ void take_password(NodeDraft& node, const std::function<bool(const std::string& 
 
 // Returns null if rose does not know the system.
 [[nodiscard]] const System* find_system(const Seen& seen);
-// "etcd" for "quay.io/coreos/etcd:v3.5@sha256:...".
+// The image's name without registry, folders, tag and digest: "etcd" for "quay.io/coreos/etcd:v3.5@sha256:...".
 [[nodiscard]] std::string image_name(std::string_view image);
 // Finds the system by the file name of a program: "redis-server".
 [[nodiscard]] const System* find_system_of_program(std::string_view program);

@@ -34,7 +34,7 @@ std::vector<std::string> read_exec(std::string_view text) {
   return words;
 }
 
-// The names in "NAME=value "OTHER=two words"", as systemd prints assignments.
+// Returns the names in assignments as systemd prints them: NAME and OTHER in the text NAME=value "OTHER=two words".
 std::vector<std::string> assigned_names(std::string_view text) {
   std::vector<std::string> names;
   bool quoted = false;
@@ -54,7 +54,7 @@ std::vector<std::string> assigned_names(std::string_view text) {
   return names;
 }
 
-// The names that an environment file sets. If the path is a pattern, nothing is read.
+// Adds the names that an environment file sets. If the path is a pattern, nothing is read.
 void add_names_of_file(const std::string& path, std::vector<std::string>& names) {
   constexpr std::size_t kMostBytes = 1 << 20;
   const auto text = read_file(path, kMostBytes);
@@ -141,7 +141,7 @@ Unit read_unit(std::string_view text) {
     if (equals == std::string_view::npos) return;
     const std::string key(line.substr(0, equals));
     const std::string value(line.substr(equals + 1));
-    // "/etc/default/x (ignore_errors=yes)", one per line.
+    // Each file has a line of its own, with a value such as "/etc/default/x (ignore_errors=yes)".
     if (key == "EnvironmentFiles" && !value.empty())
       unit.environment_files.push_back(value.substr(0, value.find(" (")));
     if (key == "ExecStartPre")

@@ -21,7 +21,8 @@ namespace rose::draft {
 // value, "$$" by "$". Pure.
 [[nodiscard]] std::vector<std::string> expand_word(const std::string& word, const Variables& variables);
 
-// "5s", "1min 30s", "100ms" or "infinity" (0) in nanoseconds.
+// Converts a time span such as "5s", "1min 30s" or "100ms" to nanoseconds. Returns 0 for "infinity" and for other
+// texts.
 [[nodiscard]] std::int64_t read_time_span(std::string_view text);
 
 // Returns nothing if systemd does not run or does not know the unit; the caller then relies on what the processes show.
