@@ -55,11 +55,12 @@ class ComposeReader {
   static std::string text(const Yaml& value, std::string_view key);
   static bool truth(const Yaml& value, std::string_view key);
   static std::int64_t duration(const Yaml& value, std::string_view key);
-  // A size in the engines' form: "512m", "1.5GiB", "-1". May be empty.
+  // Reads a size in the engines' form: "512m", "1.5GiB", "-1". May be empty.
   static std::string size(const Yaml& value, std::string_view key);
-  // A size as a plain number of bytes, because mount options do not accept units such as "mb". "" if the text is empty.
+  // Reads a size and returns it as a plain number of bytes, because mount options do not accept units such as "mb".
+  // Returns "" if the text is empty.
   static std::string bytes(const Yaml& value, std::string_view key);
-  // The mode of a file: 0440, 0o440 and 288 are the same number, as in Compose.
+  // Reads the mode of a file. As in Compose, 0440, 0o440 and 288 are the same number.
   static unsigned file_mode(const Yaml& value, std::string_view key);
   static int number(const Yaml& value, std::string_view key, int least);
   static std::vector<std::string> texts(const Yaml& value, std::string_view key);

@@ -249,7 +249,7 @@ struct Config {
 
 // The client's address: the last host address of the subnet (.254 in a /24).
 [[nodiscard]] std::string client_address(const Deployment& deployment);
-// The prefix length of the subnet.
+// The prefix length of the subnet: 24 for 10.77.0.0/24.
 [[nodiscard]] int prefix_length(const Deployment& deployment);
 
 }  // namespace rose::config

@@ -1,4 +1,4 @@
-// Names of container images.
+// Checks the names of container images.
 #pragma once
 
 #include <algorithm>

@@ -16,7 +16,7 @@ struct Subnet {
   AddressRange range;
 
   [[nodiscard]] bool is_ipv4() const { return range.address.is_ipv4(); }
-  // The prefix length in the notation of the address family.
+  // The prefix length in the notation of the address family: 24 for an IPv4 network whose `range` has a prefix of 120.
   [[nodiscard]] int prefix() const { return is_ipv4() ? range.prefix - 96 : range.prefix; }
   [[nodiscard]] std::uint32_t network() const { return range.address.tail(); }
   [[nodiscard]] std::uint32_t last() const {
