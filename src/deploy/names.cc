@@ -127,9 +127,9 @@ std::string process_hosts(const config::Config& config, const std::vector<NodeIn
   std::vector<HostLine> lines = kLocal;
   for (HostLine& line : run_names(config, nodes)) lines.push_back(std::move(line));
   const std::vector<HostLine> known = lines;
-  // Programs look up the name of their machine (a JVM calls it the local host). The machine's entry for it is kept if
-  // the address is that of the machine itself (127.*), but not if it is an address that does not exist in the run's
-  // network.
+  // Programs look up the name of their machine (a JVM calls it the local host). The machine's entry for this name is
+  // kept only if its address begins with 127, because other addresses of the machine do not exist in the run's network.
+  // In a host network, all entries are kept, except names of the run.
   bool own = has(known, hostname) || hostname.empty();
   for (HostLine& line : read_hosts(machine)) {
     const bool names_it = std::find(line.names.begin(), line.names.end(), hostname) != line.names.end();
@@ -180,7 +180,7 @@ Result<Fd> make_names(const std::filesystem::path& hosts, const std::filesystem:
   std::vector<Place> places;
   for (const auto& [file, at] : {std::pair(hosts, "/etc/hosts"), std::pair(resolver, "/etc/resolv.conf")}) {
     if (file.empty()) continue;
-    // The file is often a link into /run.
+    // The file is often a link into /run, so the file must be mounted at the link's target.
     std::error_code error;
     const std::filesystem::path real = std::filesystem::canonical(at, error);
     if (error && file == resolver) continue;

@@ -35,7 +35,7 @@ constexpr std::uint32_t kMostData = 1U << 20;  // per request
 constexpr std::size_t kRequestBytes = kMostData + 64 * 1024;
 constexpr std::size_t kMostPending = 4096;
 constexpr std::uint16_t kMostBackground = 512;
-constexpr int kLeaveMs = 2'000;  // for the server to end once the file is no longer in use
+constexpr int kLeaveMs = 2'000;  // time that the server has to end once the file is no longer in use
 constexpr mode_t kFileMode = S_IFREG | 0600;
 
 // The headers before a FUSE request's data.

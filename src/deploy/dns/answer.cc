@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint16_t kAddress = 1, kPointer = 12, kAddress6 = 28, kAny = 255, kInternet = 1;
 constexpr std::size_t kHeader = 12;
 constexpr std::size_t kMostName = 255;  // octets, RFC 1035 2.3.4
-// an answer has at most 28 octets: so many of them, with the question, fit into a datagram of 1232 octets
+// An answer has at most 28 octets. With the question, this number of answers fits into a datagram of 1232 octets.
 constexpr std::size_t kMostAnswers = 24;
 constexpr std::uint32_t kTimeToLive = 600;  // in seconds; Docker's name server uses the same
 constexpr std::uint16_t kPointToQuestion = 0xC000 | kHeader;

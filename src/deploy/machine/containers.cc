@@ -105,7 +105,7 @@ std::optional<std::string> answer_of(const std::vector<std::string>& argv) {
   return answer.empty() ? std::nullopt : std::optional(answer);
 }
 
-// A container that a tool knows by name. Only installed tools are asked; `asked` becomes the list of their names.
+// A container that a tool knows by name. ask_tools() asks only installed tools, and appends their names to `asked`.
 struct Named {
   std::string id;
   pid_t pid = 0;
@@ -225,7 +225,8 @@ std::optional<CgroupOwner> owner_of_cgroup(std::string_view path) {
     if (id.size() == 64 && is_hex(id)) return CgroupOwner{std::string(id), false};
     return std::nullopt;
   }
-  // The cgroupfs driver: /docker/ID, /kubepods/burstable/podUID/ID, /libpod_parent/libpod-ID, /k8s.io/ID, /default/ID.
+  // Paths of the cgroupfs driver: /docker/ID, /kubepods/burstable/podUID/ID, /libpod_parent/libpod-ID, /k8s.io/ID,
+  // /default/ID.
   if (above.find("/kubepods") != std::string_view::npos && name.starts_with("pod") && name.size() > 3)
     return CgroupOwner{std::string(name.substr(3)), true};
   for (const std::string_view prefix : {"libpod-", "crio-"})

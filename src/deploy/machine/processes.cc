@@ -183,7 +183,8 @@ Result<void> check_writer(const std::filesystem::path& path, uid_t writer, pid_t
 Result<Attached> find_attached(const config::Attach& attach, const std::filesystem::path& run_dir) {
   if (attach.pid_file) {
     const std::filesystem::path path = run_dir / *attach.pid_file;
-    // A pid file in the run's folder may have been written by a node, which also owns its folder there.
+    // A pid file in the run's folder may have been written by a node, whose user may also own folders on the path
+    // there.
     const std::filesystem::path inside = path.lexically_normal().lexically_relative(run_dir.lexically_normal());
     const bool of_run = !inside.empty() && *inside.begin() != "..";
     const Result<PidFile> read =
