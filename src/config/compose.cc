@@ -282,8 +282,8 @@ std::string ComposeReader::without_value(const Yaml& at) const {
                        : fmt::format(": {} {} no value", fmt::join(names, ", "), names.size() == 1 ? "has" : "have");
 }
 
-// A service without profiles is always started. A service with profiles is started if COMPOSE_PROFILES, which
-// `compose_profiles` in rose.toml replaces, selects one of them; "*" selects all.
+// A service without profiles is always started. A service with profiles is started if one of them is selected: by
+// `compose_profiles` in rose.toml if it is set, otherwise by COMPOSE_PROFILES. "*" selects all profiles.
 bool ComposeReader::is_started(const std::string& name, const Yaml& value) {
   const Yaml* profiles = value.find("profiles");
   if (profiles == nullptr) return true;

@@ -289,7 +289,7 @@ void ConfigReader::read_container(toml::Table& table, Node& node) {
     if (table.has(key)) table.wrong(key, fmt::format("'{}' is for nodes with an 'image'", key));
 }
 
-// Options for the engine. Those that rose itself sets must not be overridden.
+// Reads the options for the engine, and refuses those that rose itself sets.
 void ConfigReader::read_engine_options(toml::Table& table, Container& container) {
   if (!table.strings("options", container.options) || container.options.empty()) return;
   const toml::Value& list = *table.get("options");
