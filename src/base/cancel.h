@@ -1,7 +1,7 @@
-// Turns Ctrl-C and SIGTERM into a state that every wait can watch, so that rose can clean up before it exits. A
+// Turns Ctrl-C, SIGTERM and SIGHUP into a state that every wait can watch, so that rose can clean up before it exits. A
 // repeated request must always have an effect, even if something hangs. If the current wait can be abandoned
-// (Patience), the request ends that wait. Otherwise the first repeated Ctrl-C prints a warning and the next one ends
-// this process.
+// (Patience), the repeated request ends this wait. Otherwise the first repeated Ctrl-C prints a warning, and the next
+// one ends rose without cleanup.
 #pragma once
 
 #include <atomic>
@@ -12,9 +12,9 @@
 
 namespace rose::cancel {
 
-// Blocks SIGINT and SIGTERM (and, with `dump_signal`, SIGUSR1) in this and all later threads and
-// turns them into the descriptors below. Call once, before the first thread starts.
-// Children must unblock them again (deploy's launcher and Subprocess do).
+// Blocks SIGINT, SIGTERM and SIGHUP (and, with `dump_signal`, SIGUSR1) in this and all later threads. From then on,
+// these signals make fd() readable (SIGUSR1: dump_fd()). Call once, before the first thread starts. Children inherit
+// the blocked signals and must unblock them (deploy's launcher and spawn_process() do).
 [[nodiscard]] Result<void> install(bool dump_signal = false);
 
 [[nodiscard]] bool requested();
@@ -44,7 +44,7 @@ class Within {
   Within& operator=(const Within&) = delete;
 };
 
-// The number of requests so far. After more than one, cleanup may stop early and leave more behind.
+// The number of cancellation requests so far. After the second, cleanup may stop early and leave something behind.
 [[nodiscard]] unsigned times();
 // Has the same effect as a Ctrl-C by the user.
 void request();

@@ -13,7 +13,7 @@ class FeatureValues {
  public:
   double& operator[](Feature feature) { return values_[static_cast<std::size_t>(feature)]; }
   double operator[](Feature feature) const { return values_[static_cast<std::size_t>(feature)]; }
-  // Keeps the larger value.
+  // Sets the feature to `to` if this is larger than its present value.
   void raise(Feature feature, double to) {
     if (to > (*this)[feature]) (*this)[feature] = to;
   }

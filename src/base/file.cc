@@ -153,7 +153,7 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& path, mode_t 
     if (!file.fd_) return cannot();
     file.temporary_ = name;
   }
-  // The lock tells remove_unfinished that the writer is alive.
+  // The lock shows remove_unfinished() that the writer still runs.
   if (::flock(file.fd_.get(), LOCK_EX | LOCK_NB) != 0 && !file.temporary_.empty()) return cannot();
   if (::fchmod(file.fd_.get(), mode) != 0)
     return fail_errno(ErrorKind::input, fmt::format("cannot set the mode of {}", path.string()), errno);
@@ -172,7 +172,7 @@ AtomicFile::~AtomicFile() {
 
 Result<void> AtomicFile::write(std::string_view bytes) {
   if (!fd_) {
-    // Opening a pipe would wait for its reader indefinitely.
+    // Without O_NONBLOCK, opening a pipe would wait indefinitely for a reader.
     fd_ = Fd(::open(path_.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK));
     if (!fd_ && errno == ENXIO)
       return fail(ErrorKind::input, fmt::format("cannot write {}: nobody reads this pipe", path_.string()),
@@ -259,8 +259,9 @@ namespace {
 
 constexpr std::size_t kRandom = 6;  // characters that mkdtemp() chooses
 
-// A read lock of the open file description on a folder. Unlike flock, which users of the folder may need themselves, it
-// can be queried without being taken. Children that inherit the description keep it, too.
+// Describes a lock on a folder that belongs to an open file description (F_OFD_SETLK). It does not conflict with
+// flock(), which users of the folder may need themselves, and its state can be queried without taking the lock. The
+// lock is held until every process that inherited the description has closed it.
 flock64 folder_lock(short type) {
   flock64 lock{};
   lock.l_type = type;

@@ -21,8 +21,8 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 // Returns ErrorKind::input if the file cannot be read or is larger than `most` bytes.
 [[nodiscard]] Result<std::string> read_file(const std::filesystem::path& path, std::size_t most = kMostFileBytes);
 
-// Opens a file for reading. Returns no descriptor if it cannot be opened or is not a regular file (errno is EINVAL
-// then). Opening or reading a pipe or a device may block or have side effects. Therefore the function first examines
+// Opens a file for reading. Returns no descriptor if the file cannot be opened or is not a regular file (then errno is
+// EINVAL). Opening or reading a pipe or a device may block or have side effects. Therefore the function first examines
 // the file through an O_PATH descriptor and then opens the file that it has examined.
 [[nodiscard]] Fd open_regular(const std::filesystem::path& path);
 // Like open_regular(), for a path relative to an open folder. `flags`: O_NOFOLLOW or 0.
@@ -62,8 +62,8 @@ class AtomicFile {
  private:
   AtomicFile() = default;
   Result<void> link_over();
-  // The first write opens a device or pipe. It then stays open, because the reader of a pipe takes its closing for the
-  // end of the content.
+  // The first write opens a device or pipe, and the descriptor then stays open: if it were closed between two writes,
+  // the reader of a pipe would see the end of the content.
   Fd fd_;
   std::filesystem::path path_;
   bool in_place_ = true;  // `path_` is not a regular file and is written directly
@@ -71,8 +71,9 @@ class AtomicFile {
   std::filesystem::path temporary_;
 };
 
-// A private folder (mode 0700) in $TMPDIR or /tmp. It is removed with its content. If the process was killed, the next
-// process that makes a folder with the same prefix removes it. A lock (F_OFD_SETLK) shows that the folder is in use.
+// A private folder (mode 0700) in $TMPDIR or /tmp, which is removed with its content by the destructor. If a process
+// was killed, its folder is removed by the next process that makes a folder with the same prefix. A lock (F_OFD_SETLK)
+// shows that a folder is in use.
 class TemporaryFolder {
  public:
   [[nodiscard]] static Result<TemporaryFolder> make(std::string_view prefix);
@@ -89,7 +90,7 @@ class TemporaryFolder {
 };
 
 // On file systems without unnamed files (NFS, 9p, FAT), a killed writer leaves a temporary file. Removes such files in
-// `folder` if their names begin with `prefix`. Files that a live writer still holds a lock on are kept.
+// `folder` if their names begin with `prefix`. Keeps files that are locked, because their writers still run.
 void remove_unfinished(const std::filesystem::path& folder, std::string_view prefix);
 
 }  // namespace rose

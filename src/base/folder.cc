@@ -29,7 +29,8 @@ constexpr std::uint64_t kNoLinks = kInside | RESOLVE_NO_SYMLINKS;
 constexpr std::uint64_t kSameMount = kNoLinks | RESOLVE_NO_XDEV;
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 constexpr int kMostLinks = 16;  // links that are followed in a path; the kernel has the same kind of limit (40)
-// The number of levels that are open at once. A process may open few files, but users may nest folders without limit.
+// The most levels of folders that are open at once: the number of open files per process is limited, but users may nest
+// folders without limit.
 constexpr int kDeepest = 64;
 // a limit in case another process keeps adding entries to a folder that is being emptied
 constexpr int kMostRounds = 64;
@@ -63,8 +64,8 @@ bool is_private(int folder) {
   return ::fstat(folder, &status) == 0 && is_private(status);
 }
 
-// True if `file` is a hard link to a file of another user than the owner of the folder. A user who may write to a
-// folder may create a link there to a file that this user may not read.
+// True if `file` has several hard links and belongs to a user other than the owner of the folder. A user who may write
+// to a folder may create a link there to a file that this user may not read.
 bool is_borrowed(const struct stat& file, const struct stat& folder) {
   return file.st_nlink > 1 && file.st_uid != folder.st_uid && !is_private(folder);
 }
@@ -171,8 +172,8 @@ class Remover {
       std::vector<std::string> names = names_of(folder);
       if (keep) std::erase_if(names, keep);
       if (names.empty()) return 0;
-      // Repeat only if another process keeps adding entries. Other errors persist however often the removal is
-      // repeated, and repeating it at each level of a tree would take exponentially long.
+      // Repeat only if another process added entries meanwhile (ENOTEMPTY). Other errors persist however often the
+      // removal is repeated, and repeating it at each level of a tree would take exponentially long.
       if (again && ((error != 0 && error != ENOTEMPTY) || ++rounds_ > kMostRounds))
         return error != 0 ? error : ENOTEMPTY;
       const unsigned before = moved_;
@@ -347,8 +348,8 @@ Fd reopen_to_read(int top, const fs::path& wanted, const Fd& found, const struct
   return reopen(again, kHow);
 }
 
-// Accesses both sides through descriptors, so that it never leaves either folder, whatever their users change
-// meanwhile.
+// Copies the content of a folder. Source and target are accessed only through descriptors, so that no entry outside of
+// them is read or changed, even if their users replace entries meanwhile.
 class Copier {
  public:
   Copier(const OpenFolder& from, const OpenFolder& to, const OpenFolder::Copied& on_copied)
@@ -495,7 +496,7 @@ bool walk(const OpenFolder& folder, const fs::path& inside, int depth,
   return true;
 }
 
-// The part of `file` below `folder`; empty if `file` is not below it.
+// The part of `file` below `folder`: `file` itself if it is relative; empty if it is not below `folder`.
 fs::path part_below(const fs::path& folder, const fs::path& file) {
   if (file.is_relative()) return file;
   const fs::path below = file.lexically_relative(folder);
@@ -506,7 +507,8 @@ bool may_write(const fs::path& path, const struct stat& folder, const UserGroups
   if (folder.st_uid == user.uid) return true;  // the owner may chmod the folder
   if ((folder.st_mode & S_IWOTH) != 0) return true;
   if ((folder.st_mode & S_IWGRP) == 0) return false;
-  // If the file has an access list, these bits are its mask: the most that any entry of the list permits.
+  // If the folder has an access list, the group bits are the list's mask: the most that an entry for a group or a
+  // further user permits. The entries themselves are not examined.
   return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0 ||
          std::find(user.groups.begin(), user.groups.end(), folder.st_gid) != user.groups.end();
 }

@@ -3,7 +3,7 @@
 // name is looked up once, without leaving the folder, and the descriptor is then read, written, chowned, mounted on or
 // removed.
 //
-// Links: functions that change something follow none. Functions that read follow links that stay inside, because
+// Links: functions that change something follow no links. Functions that read follow links that stay inside, because
 // servers keep links such as `current.log`. Every error names the path and is of ErrorKind::environment unless stated
 // otherwise.
 #pragma once
@@ -32,7 +32,8 @@ struct Owner {
 
 class OpenFolder {
  public:
-  // Opens `path`, which must not be a link. Only their owners may be able to change the folders above it.
+  // Opens `path`, which must not be a link. The folders above it are not checked: no user but root and this user may be
+  // able to replace entries in them.
   [[nodiscard]] static Result<OpenFolder> open(const std::filesystem::path& path);
   // `path`: for messages.
   OpenFolder(Fd fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -51,8 +52,9 @@ class OpenFolder {
   [[nodiscard]] Result<void> give(const Owner& owner, mode_t mode) const;
 
   // Opens a regular file for reading (in a way that neither blocks on nor triggers pipes and devices). Returns an
-  // invalid descriptor and sets errno if there is no such file, if a link leads out of the folder (EXDEV), if it is a
-  // hard link to another user's file (EPERM), or if the user of a folder on the path may not read it (EACCES).
+  // invalid descriptor and sets errno if there is no such file, if a link leads out of the folder (EXDEV), if the file
+  // is a hard link to another user's file (EPERM), or if a folder on the path belongs to a user who may not read the
+  // file (EACCES).
   [[nodiscard]] Fd file(const std::filesystem::path& inside) const;
   // Opens a regular file for changes in place. Follows no links.
   [[nodiscard]] Fd file_to_change(const std::filesystem::path& inside) const;
@@ -71,8 +73,8 @@ class OpenFolder {
     std::string name;
     struct stat status;
   };
-  // Visits all entries at any depth, folders before their content, but not other file systems that are mounted in it.
-  // Stops when `visit` returns false.
+  // Visits the entries in this folder and in the folders inside it, to a depth of 64 folders; a folder comes before its
+  // content. Does not enter other file systems that are mounted inside. Stops when `visit` returns false.
   void each(const std::function<bool(const Entry&)>& visit) const;
 
   // Removes the entry with everything in it, on this file system. Succeeds if the entry does not exist. If a folder in
@@ -87,9 +89,9 @@ class OpenFolder {
   [[nodiscard]] Result<void> rename(const std::string& name, const OpenFolder& into, const std::string& to) const;
 
   // Copies all entries, with owners, modes, times, links, extended attributes of users and access lists, into `to`,
-  // which must not have entries with these names. Other file systems mounted in it are not copied. Continues after an
-  // error and reports the first one. Holes in files are preserved. `copied`: called for each regular file with its
-  // source (once for a file with several names).
+  // which must not have entries with these names. Other file systems mounted in this folder are not copied. Continues
+  // after an error and reports the first one. Holes in files are preserved. `copied` is called for each regular file,
+  // with a descriptor of the source (once for a file with several names).
   using Copied = std::function<void(const std::filesystem::path& inside, int fd)>;
   [[nodiscard]] Result<void> copy_into(const OpenFolder& to, const Copied& copied = {}) const;
   // True if another file system, or a file from elsewhere, is mounted under this name.
@@ -100,7 +102,7 @@ class OpenFolder {
   std::filesystem::path path_;
 };
 
-// For calls and tools that take a path: a path to the open file or folder, whatever its name is now. Valid in this
+// A path that leads to the open file or folder, whatever its name is now. For functions that take a path. Valid in this
 // process only.
 [[nodiscard]] std::string own_path(int fd);
 
@@ -119,8 +121,8 @@ void remove_tree(const std::filesystem::path& folder);
 // Creates a folder that belongs to this user, with this mode (0700: only this user may enter it). Returns an error if
 // the name is in use.
 [[nodiscard]] Result<void> make_own_folder(const std::filesystem::path& folder, mode_t mode);
-// True if only this user may put something there: it is not a link, belongs to this user, and others may not write to
-// it.
+// True if only this user may add entries to the folder: it is not a link, belongs to this user, and others may not
+// write to it.
 [[nodiscard]] bool is_own_folder(const std::filesystem::path& folder);
 
 // A user with their groups.

@@ -11,7 +11,8 @@ constexpr int kPauseGrowth = 4;
 constexpr double kLongestDebt = 5;
 // A function that was just attached may run at full speed until the next check, so this time is budgeted for it.
 constexpr double kSampleSeconds = 0.02;
-// The hottest functions are determined from about this many seconds of entries.
+// The hottest functions are chosen by a rate in which newer entries count more: the weight of an entry falls by a
+// factor of e in this time.
 constexpr double kRecentSeconds = 1;
 
 double seconds(std::int64_t ns) { return std::max(1e-6, static_cast<double>(ns) / 1e9); }
@@ -50,9 +51,10 @@ void FunctionRates::attached(std::size_t index, std::int64_t now_ns, std::span<c
     per_node_[index * nodes_ + node].begin = counts[index * nodes_ + node];
 }
 
-// Assumes that the rate in a gap is at most what both neighbouring periods suggest. If a burst at the start was
-// followed by silence, the burst ended somewhere in the gap; if a function was hot before and after, it was hot in
-// between. One call is added to the period after the gap, so that a short period without calls is weak evidence.
+// Estimates the calls in the gap, the time before this period in which the function was not watched. Assumes that the
+// rate in the gap was the lower of the rates before and after it. If a burst at the start was followed by silence, the
+// burst ended somewhere in the gap; if a function was hot before and after, it was hot in between. One call is added to
+// the period after the gap, so that a short period without calls is weak evidence.
 double FunctionRates::gap_calls(const Function& function, const PerNode& node, std::int64_t now_ns,
                                 std::uint64_t count) const {
   if (function.gap_ns == 0) return 0;
@@ -70,8 +72,9 @@ void FunctionRates::end_stint(std::size_t index, std::int64_t now_ns, std::span<
     own.filled += gap_calls(function, own, now_ns, count);
     own.rate_before = static_cast<double>(count - own.begin) / seconds(stint_ns);
   }
-  // The first sample comes early. A function that stayed attached for more than four times its last pause was quiet.
-  // Its behaviour has therefore changed, and it starts over with the shortest pause.
+  // The first pause is not lengthened, so that the first sample comes early. If a function stayed attached for more
+  // than four times its last pause, it was quiet. Its behaviour has therefore changed, and it starts over with the
+  // shortest pause.
   if (function.watched_ns > 0) {
     const bool quiet = stint_ns > 4 * function.pause_ns;
     function.pause_ns = quiet ? to_ns(limits_.pause_seconds)
@@ -104,7 +107,8 @@ std::vector<std::uint32_t> FunctionRates::to_detach(std::int64_t now_ns, std::sp
   double staying = 0;
   for (std::uint32_t i = 0; i < functions_.size(); ++i) {
     auto& function = functions_[i];
-    // A function that was just detached may still be entered until its probe is removed.
+    // A function that was just detached may still be entered until its probe is removed, so its entries are counted,
+    // too.
     const std::uint64_t count = total(i, counts);
     const std::uint64_t recent = count - function.last;
     function.last = count;
@@ -164,7 +168,7 @@ std::vector<std::uint32_t> FunctionRates::due(std::int64_t now_ns, std::size_t m
   std::size_t take = 0;
   for (const auto index : found) {
     if (take >= most) break;
-    // If a thread enters only sampled functions, their cost is bounded by the sampling time itself.
+    // The cost is at most the sampling time itself, even if a thread does nothing but enter the sampled functions.
     spend = std::min(spend + functions_[index].last_rate * kSampleSeconds * limits_.entry_seconds, kSampleSeconds);
     if (spend + static_cast<double>(take + 1) * limits_.attach_seconds > tokens_) break;
     ++take;

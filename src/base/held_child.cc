@@ -16,7 +16,8 @@
 namespace rose {
 namespace {
 
-constexpr int kKeeperPatienceMs = 5000;  // for a process that does not end because a system call blocks it
+// how long to wait for the keeper (see keep()), which itself may wait for a process that a system call blocks
+constexpr int kKeeperPatienceMs = 5000;
 
 // Runs in the child of a multithreaded process: do not take locks or allocate memory from here on.
 [[noreturn]] void become(char** argv, int go, int failed) {
@@ -57,8 +58,8 @@ void end_children() {
   }
 }
 
-// Runs in the process between rose and the command. It ends all descendants of the command, in whatever session and
-// group, when the command has ended or when rose closes its end of `go`, and therefore also when rose dies.
+// Runs in the process between rose and the command, the keeper. It ends all descendants of the command, in whatever
+// session and group, when the command has ended or when rose closes its end of `go`, and therefore also when rose dies.
 [[noreturn]] void keep(char** argv, int go, int failed, int null, int errors) {
   enum : int { kGo = 3, kFailed = 4, kFirstOther = 5 };
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);

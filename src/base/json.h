@@ -16,7 +16,8 @@ extern template class nlohmann::basic_json<nlohmann::ordered_map>;  // compiled 
 
 namespace rose {
 
-// Returns a value for which is_discarded() is true if the text is not JSON. `keep` is the library's filter.
+// Returns a value for which is_discarded() is true if the text is not JSON. `keep` is the library's callback, which
+// decides which values are kept.
 [[nodiscard]] Json parse_json(std::string_view text, const Json::parser_callback_t& keep = nullptr);
 // Throws Json::parse_error with the position if the text is not JSON.
 [[nodiscard]] Json parse_json_or_throw(std::string_view text, const Json::parser_callback_t& keep = nullptr);

@@ -1,5 +1,6 @@
-// Examines the shape of an untrusted JSON text before the text is parsed. Code that walks the value is recursive, and
-// the library finds an object's member by comparing all names, so a small text could exhaust the stack or take hours.
+// Examines the shape of an untrusted JSON text before the text is parsed. Code that walks the value is recursive, so a
+// deeply nested text could exhaust the stack. The library finds an object's member by comparing all names, so an object
+// with many members could take hours.
 #pragma once
 
 #include <cstddef>

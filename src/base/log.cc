@@ -34,8 +34,8 @@ void write_all(std::string_view text) {
   }
 }
 
-// Messages contain names and output of other programs. These could hold terminal control sequences, which are escaped
-// here, or a newline and a text that looks like a message of rose; a line with such a text is indented.
+// Messages contain names and output of other programs. Terminal control sequences in them are escaped. After a newline,
+// such text could look like a separate message of rose, so a further line that begins with "rose: " is indented.
 std::string harmless(std::string_view text) {
   std::string out;
   for (;;) {

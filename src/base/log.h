@@ -26,7 +26,7 @@ void debug(std::string_view text);
 // Shows progress unless --quiet is given. On a terminal, each line overwrites the previous one. Elsewhere, lines are
 // printed one after another, and a line that equals the previous one is dropped.
 void progress(std::string_view text);
-// Ends the live line, so that later output starts on a new line.
+// Ends the line that progress() overwrites, so that later output starts on a new line.
 void end_progress();
 
 // True if this is the first call with this text in this process; false for all texts after the first few thousand. A

@@ -25,7 +25,7 @@ inline constexpr std::string_view kAnonInode = "anon_inode:";
 // The name of a Unix socket, from the bytes of its sun_path: "unix:/run/x", or "unix:@abstract" as in ss(8). Bytes
 // after a NUL are padding.
 [[nodiscard]] std::string unix_text(std::string_view sun_path);
-// The peer of a netlink socket is the kernel, so the name is that of the protocol.
+// The peer of a netlink socket is the kernel, so its name is the number of the protocol: "netlink:0".
 [[nodiscard]] std::string netlink_text(std::uint64_t protocol);
 
 }  // namespace rose

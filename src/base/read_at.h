@@ -11,8 +11,8 @@ namespace rose {
 // it is 0 at the end of the file.
 [[nodiscard]] std::size_t read_at(int fd, void* to, std::size_t bytes, std::uint64_t offset);
 
-// The start of the data at or after `offset`; nothing if only a hole, or nothing, follows. Returns `offset` if the file
-// system cannot report holes.
+// The start of the first data at or after `offset`; nullopt if no data follows. Returns `offset` if the file system
+// cannot report holes.
 [[nodiscard]] std::optional<std::uint64_t> next_data(int fd, std::uint64_t offset);
 
 }  // namespace rose

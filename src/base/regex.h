@@ -36,7 +36,7 @@ class Regex {
   // expression cannot be used.
   [[nodiscard]] bool find(std::string_view text, std::span<std::string_view> groups) const;
 
-  static constexpr std::size_t kMostGroups = 16;  // the highest number that find() fills
+  static constexpr std::size_t kMostGroups = 16;  // the most entries that find() fills, the whole match included
 
  private:
   std::unique_ptr<re2::RE2> compiled_;  // null if the expression is too long

@@ -1,4 +1,4 @@
-// One iteration of a loop that waits for another processor, where system calls are not possible.
+// To be called in each iteration of a loop that waits for another processor, where system calls are not possible.
 #pragma once
 
 namespace rose {

@@ -5,7 +5,7 @@
 namespace rose {
 namespace {
 
-constexpr int kPriority = 10;  // of 1 to 99: below the priorities that administrators usually assign themselves
+constexpr int kPriority = 10;  // of 1 to 99: below the priorities that administrators usually assign
 
 }  // namespace
 
