@@ -389,7 +389,8 @@ class CodeFile::Reader {
         callee.name += "@plt";
         return callee;
       }
-      // Among aliases, take the name that says most: "write" rather than "__write".
+      // Among aliases, prefer a name that library_call() knows, then one without a leading '_': "write" rather than
+      // "__write".
       Callee best = named(symbol->linkage_name, address, whole_);
       for (const RawSymbol* other = symbol + 1; other != symbols_.data() + symbols_.size() && other->address == address;
            ++other) {
@@ -427,7 +428,8 @@ class CodeFile::Reader {
     if (callee.library.enters) return {true, callee.library.changes, callee.library.depth};
     if (callee.library.quiet || callee.address == 0 || deepest <= 0) return best;
     const auto [known, fresh] = reached_.try_emplace({callee.address, deepest});
-    // If the function calls itself, its analysis has not ended yet, and the value is {}.
+    // If the function calls itself, this entry was made by the outer call, whose analysis has not ended: it is still
+    // {}.
     if (!fresh) return known->second;
     const RawSymbol* symbol = at(callee.address);
     const std::uint64_t size = symbol == nullptr ? 4096 : std::min(size_of(*symbol), kMostOfOne);

@@ -70,7 +70,7 @@ std::string scope_of(Dwarf_Die* function) {
   std::string out;
   for (int i = 1; i < depth; ++i) {
     const int tag = dwarf_tag(&chain.get()[i]);
-    // This is a C function that is declared in a namespace. Its symbol does not contain the namespace.
+    // A C function (`extern "C"`) that is declared in a namespace: its symbol does not contain the namespace.
     if (i == 1 && tag == DW_TAG_namespace && dwarf_hasattr_integrate(function, DW_AT_external) != 0) return {};
     if (tag != DW_TAG_namespace && tag != DW_TAG_structure_type && tag != DW_TAG_class_type && tag != DW_TAG_union_type)
       continue;

@@ -55,18 +55,19 @@ class DebugInfo {
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
   // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
-  // One place of code that was inlined. Such code has several places at once: its place in the copy, the place of the
-  // call in each copy around it, and the place in the function that contains all of them. A list of places begins with
-  // the innermost place and ends with that function, whose name is "". `place`: "store.c:71"; "" if unknown. Copies of
-  // library functions are left out, so the function into which they were inlined counts as the caller.
+  // One place in the source of code that was inlined. Such code has several places: its own line in the inlined
+  // function, the line of the call in each copy around it, and the line of the call in the function that contains all
+  // copies. Lists begin with the innermost place. Their last entry is the place in the containing function; its name is
+  // "". `place`: "store.c:71"; "" if unknown. Copies of library functions are left out, so the function into which they
+  // were inlined counts as the caller.
   struct InlinedPlace {
     std::string name, place;
   };
   [[nodiscard]] std::vector<InlinedPlace> inlined_at(std::uint64_t address) const;
-  // The places that called a copy.
+  // The places in the source at which the function of an inlined copy is called, innermost first.
   [[nodiscard]] static std::vector<InlinedPlace> called_from(FunctionDie& copy);
-  // The inlined copies of all functions, with the function's `name`, `entry` and source file. Functions that are
-  // defined in the header folders of compilers and distributions are left out.
+  // One entry for each inlined copy: the name and the source file of its function, and the address at which the copy
+  // begins. Functions that are defined in the header folders of compilers and distributions are left out.
   struct Inlined {
     std::string name, source;
     std::uint64_t entry = 0;
@@ -81,7 +82,8 @@ class DebugInfo {
   // The place of the code in the source: "store.c:71". "" if it is unknown.
   [[nodiscard]] std::string source_of(std::uint64_t address) const;
 
-  // Where a variable is stored when a thread is at an address. `function`: the function to which the frame belongs.
+  // Where a variable is stored when a thread is at an address. `entry`: it is the address of a function's first
+  // instruction. `function`: the function to which the frame belongs.
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const;
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address) const;
 

@@ -484,8 +484,8 @@ std::optional<Reading> returned_variant(Dwarf_Die* function) {
   Reading out = std::move(variants->reading);
   out.form.type = type_name(function);
   Stand stand = returned_stand(&*type, true);
-  // Rust returns at most 16 bytes in two registers: two scalars, or bytes in the order of memory. At the offsets 0 and
-  // 8, these two forms do not differ.
+  // Rust returns a value of at most 16 bytes in two registers: either as two scalars or as its bytes in memory order. A
+  // number at offset 0 or 8 is in the same register in both cases. At other offsets, its register is not known.
   if (const std::uint64_t size = size_of(&*type); size > 0 && size <= 16) {
     stand = Stand{.how = Stand::How::pieces, .chain = {}, .pieces = {}, .refused = {}};
     stand.pieces.push_back({Stand::in_register(kFirstResult), std::min<std::uint64_t>(size, 8)});

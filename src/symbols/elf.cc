@@ -238,15 +238,15 @@ Relocation meaning_of(const Elf64_Rela& rela, const Machine& machine) {
 
 }  // namespace
 
-// libdw 0.188 searches for the end of a string without checking the end of the section. If a damaged file has no final
-// zero byte, it would read beyond its memory. It also opens any alternate file that the file names. Returns false in
-// these cases.
+// Refuses files in three cases. libdw 0.188 searches for the end of a string without checking the end of the section:
+// if a damaged file has no final zero byte, libdw would read beyond its memory. libdw opens whatever alternate file the
+// file names, and expands compressed sections of any size.
 bool is_safe_to_read(Elf* elf) {
   constexpr unsigned kMostPacked = 40;
   constexpr std::uint64_t kUnpackedAnyway = std::uint64_t{16} << 20;  // bytes
-  // libdw decompresses other sections by itself and without a limit, so all of them count. Compression reduces debug
-  // information to a third or a tenth of its size. A higher ratio indicates a file that was made to exhaust rose's
-  // memory.
+  // libdw decompresses sections by itself and without a limit, so the sizes of all compressed sections are added up.
+  // Compression reduces debug information to a third or a tenth of its size. A higher ratio indicates a file that was
+  // made to exhaust rose's memory.
   std::uint64_t unpacked = 0, end = 0;  // end: end of the last compressed section, up to which the file has bytes
   std::size_t names = 0;
   if (elf_getshdrstrndx(elf, &names) != 0) return false;
@@ -490,7 +490,7 @@ void each_data_section(Elf* elf, const Each& each) {
 // Since Go 1.18, entries are relative to runtime.text, which is not the start of .text if C code is linked in. Until Go
 // 1.26, the header contained the address of runtime.text. Since then, it must be found in the runtime's module data.
 // The module data begin with the address of the table, and also contain the first and the last address of code, one
-// after the other. In a PIE, the relocations contain these words.
+// after the other. In a PIE, the file has these words only in its relocations.
 std::uint64_t ElfFile::go_text(const GoHeader& header, std::uint64_t table) const {
   if (!header.relative()) return 0;
   const auto good = [&](std::uint64_t text) {

@@ -56,8 +56,8 @@ class ElfFile {
   // The slots through which code makes indirect calls (.got and similar), by address.
   [[nodiscard]] std::map<std::uint64_t, Slot> slots() const;
 
-  // The types that implement Go's interface `error` ("*fs.PathError"), by the address that the first word of such an
-  // interface contains. Empty in other programs, and in stripped ones.
+  // The types that implement Go's interface `error` ("*fs.PathError"). Key: the first word of an interface value that
+  // contains the type. Empty if the program is stripped or is not a Go program.
   [[nodiscard]] std::map<std::int64_t, std::string> go_error_types() const;
 
   // The bytes of code at an address. If the file ends earlier, returns fewer than `size` bytes.
@@ -104,8 +104,9 @@ class ElfFile {
   std::vector<GoFunction> go_;
 };
 
-// True if libdw may read this file's debug information. Its strings must be terminated; and if libdw would open an
-// alternate file by itself, that file must belong to the distribution.
+// True if libdw can read this file's debug information safely: its strings are terminated, its compressed sections do
+// not expand to an excessive size, and an alternate debug file, which libdw would open by itself, is in the
+// distribution's folder.
 [[nodiscard]] bool is_safe_to_read(Elf* elf);
 
 // The paths at which the debug file may be, the best one first. `link` comes from .gnu_debuglink and may be "".

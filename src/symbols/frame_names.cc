@@ -120,7 +120,7 @@ const FrameNames::Named* FrameNames::in_tables(const std::filesystem::path& path
         const auto source = sources.find(symbol.address);
         Named named{symbol.address, symbol.size, symbol.binding, std::move(symbol.linkage_name),
                     source == sources.end() ? "" : source->second};
-        // If a function has several names, keep the one that programs use.
+        // If a function has several names, keep the one with the strongest binding, because programs use this one.
         if (table.empty() || table.back().address != named.address) table.push_back(std::move(named));
         else if (named.binding <= table.back().binding) table.back() = std::move(named);
       }

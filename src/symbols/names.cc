@@ -204,8 +204,8 @@ Spelling spell(std::string_view name, std::string_view linkage_name) {
   bare = bare.substr(begin);
   strip_abi_tags(bare);
   spelling.bare = normalise(bare);
-  // The name is not mangled, and the dot in it does not precede the number of a local symbol ("inner.0"), so it is a Go
-  // name.
+  // If the name is not mangled and contains a dot, it is a Go name, unless the dot precedes the number of a local
+  // symbol ("inner.0").
   if (name == linkage_name && spelling.bare.find("::") == std::string::npos) {
     const std::size_t dot = spelling.bare.find('.');
     spelling.go =
@@ -233,7 +233,7 @@ bool spelling_matches(std::string_view pattern, std::string_view name, std::stri
       return any;
     }
     if (spelling.full.find(kAnonymous) == std::string::npos) return false;
-    // For a function in an anonymous namespace, users write only "flush".
+    // Users may omit the anonymous namespace and write only "flush".
     return glob_match(wanted, without_anonymous(spelling.bare)) || glob_match(wanted, without_anonymous(spelling.full));
   };
   std::string wanted = normalise(pattern);

@@ -26,7 +26,7 @@ namespace {
 struct Entry {
   Function function;
   Spelling spelling;
-  int rank = 0;  // among the aliases of one address, the alias with the smallest rank is used
+  int rank = 0;  // if several names belong to one address, the one with the smallest rank is used
 };
 
 std::vector<Entry> load(const ElfFile& file, bool with_sources) {
@@ -50,7 +50,7 @@ std::vector<Entry> load(const ElfFile& file, bool with_sources) {
   return entries;
 }
 
-constexpr int kInlinedRank = 16;  // greater than the rank of a function that begins at the same address
+constexpr int kInlinedRank = 16;  // greater than the rank of any function that is not an inlined copy
 
 void add_inlined(const std::vector<Function>& copies, std::vector<Entry>& entries) {
   for (const Function& copy : copies) {
@@ -223,7 +223,7 @@ bool name_matches(std::string_view pattern, const Function& function) {
 
 namespace {
 
-// Searches files that were not searched before. If `missing` is given, patterns without a match are added to it;
+// Searches `files`, whose `found` must be empty. If `missing` is given, patterns without a match are added to it;
 // otherwise they cause an error.
 Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional<Error> unreadable,
                                        const std::vector<std::string>& patterns,
@@ -316,7 +316,7 @@ std::vector<Function> without_place(std::vector<Located> located) {
   return functions;
 }
 
-// Keeps one entry for each address, the one with the best name.
+// Keeps one function for each address: the one with the smallest rank.
 std::vector<Function> by_address(std::vector<Entry> entries) {
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     return std::tie(a.function.address, a.rank) < std::tie(b.function.address, b.rank);

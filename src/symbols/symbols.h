@@ -34,8 +34,8 @@ struct Function {
                                                            bool with_sources = false);
 
 // The inlined copies of functions, at most kMostInlinedCode. There is one entry for each copy, with the address at
-// which the copy begins; `size` is 0. Functions of library headers are left out. Empty without DWARF. The result for
-// each file is cached.
+// which the copy begins; `size` is 0. Copies of functions from library headers are left out. Empty without DWARF. The
+// result for each file is cached.
 inline constexpr std::size_t kMostInlinedCode = 20'000;
 [[nodiscard]] Result<std::vector<Function>> list_inlined(const std::filesystem::path& binary);
 

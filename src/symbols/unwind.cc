@@ -169,7 +169,7 @@ class Unwinder {
     }
     std::sort(maps.begin(), maps.end(), [](const Mapping* a, const Mapping* b) { return a->start < b->start; });
     for (const Mapping* map : maps) {
-      if (map->start < taken) continue;  // this is another part of the previous module
+      if (map->start < taken) continue;  // the mapping is another part of the previous module
       Module module;
       module.map = map;
       module.fd = open_regular(map->file);
@@ -213,7 +213,8 @@ class Unwinder {
     Dwfl_Module* reported = dwfl_addrmodule(dwfl_.get(), at);
     void** own = nullptr;
     if (reported != nullptr) dwfl_module_info(reported, &own, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-    // For addresses directly after a file's segments, libdw returns the file, so check that the address is in the file.
+    // For addresses directly after a file's segments, libdw returns this file, so check that the address really belongs
+    // to it.
     if (own == nullptr || *own == nullptr || in_no_file(at)) {
       add_unknown(at);
       return DWARF_CB_OK;

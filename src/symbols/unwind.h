@@ -49,7 +49,8 @@ struct Unwound {
   std::string incomplete;          // why frames or names are missing; "" if none are
 };
 
-// Thread-safe. Takes at most about `limit_ns`, plus the time of other calls, because only one runs at a time.
+// Thread-safe, but only one call runs at a time. A call takes at most about `limit_ns`, plus the time until earlier
+// calls have ended.
 [[nodiscard]] Unwound unwind(const Snapshot& snapshot, std::int64_t limit_ns = 2'000'000'000);
 
 }  // namespace rose::symbols

@@ -9,7 +9,7 @@
 namespace rose::symbols {
 namespace {
 
-// only_user() examines at most this many functions: the given one, and library functions that use it
+// only_user() examines the users of at most this many functions: of the given one, and of library functions that use it
 constexpr std::size_t kMostFollowed = 64;
 
 // Code refers to a table of functions by an address near the beginning of the table. These are the possible distances

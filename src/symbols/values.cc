@@ -115,8 +115,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     if (found == nullptr) return {};
     std::vector<DebugInfo::InlinedPlace> places =
         debug_ ? debug_->inlined_at(address) : std::vector<DebugInfo::InlinedPlace>(1);
-    // A library that is compiled into the program may call functions that the application has passed to it. Therefore
-    // name the user of the library instead.
+    // If a library that is compiled into the program calls a function that the application has passed to it, the caller
+    // is a function of the library. Name the application's function that uses the library instead.
     std::erase_if(places, [&](const auto& one) { return !one.name.empty() && is_compiled_in(one.name); });
     if (places.size() == 1 && is_compiled_in(found->name, found->linkage_name))
       if (const Function* user = users().only_user(found->address, true)) return std::string(kHandedOver) + user->name;
@@ -203,13 +203,14 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     answer.sites.push_back(site);
     if (const auto offset = creator_offset()) {
       site.fetch.at = {machine().goroutine, {*offset}};
-      // g contains the address of the code in memory. On arm64, a chain for code yields the address itself, so it needs
-      // one more step to read this word.
+      // g contains the return address itself, so this word must be read. On x86-64, Kind::code reads the word at the
+      // address that the chain yields. On arm64, it takes the yielded address itself, so the chain needs one more step.
       if (!machine().caller_on_stack) site.fetch.at.offsets.push_back(0);
       site.form.kind = Form::Kind::creator;
       answer.sites.push_back(site);
     }
-    // At the entry, the frame pointer is still that of the caller. In Go, all functions maintain it.
+    // At the entry, the frame pointer is still that of the caller. All functions of Go maintain it, so it leads to the
+    // outer callers.
     for (std::size_t frames = 0; query.outer && file_.is_go() && frames < kMostOuter; ++frames) {
       site.fetch.at = {machine().frame, std::vector<std::uint64_t>(frames, 0)};
       site.fetch.at.offsets.push_back(8);
