@@ -38,8 +38,8 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostFiles = 10000;  // at most this many files in a folder are examined
 constexpr int kDeepestRecording = 2;
 
-// The bytes of a recording in the form that its reader needs. They are in anonymous memory, because a recording may be
-// large and mostly empty.
+// The bytes of a recording in the form that its reader needs: the beginning of the ring is repeated after its end, so
+// that a record that wraps around is contiguous. They are in a mapping of their own, because a recording may be large.
 class RecordingBytes {
  public:
   static Result<RecordingBytes> read(const fs::path& path, const fs::path& folder = {}) {
@@ -131,7 +131,8 @@ Result<RecordingFacts> read_recording(const fs::path& path) {
   return summary;
 }
 
-// Describes the record at which the replay diverged, unless the process has described it.
+// Fills in the record's position and key and the expected value from the recording. Needed if the process has not
+// reported them.
 Result<void> name_record(const RecordingFacts& recording, Divergence& divergence) {
   ROSE_TRY(const RecordingBytes bytes, RecordingBytes::read(recording.path));
   rr::Reading reading;
@@ -219,7 +220,7 @@ std::string text_of(const char (&text)[N]) {
   return printable(std::string_view(text, ::strnlen(text, N)));
 }
 
-// While an object of this class exists, this process's stdout is its stderr.
+// While an object of this class exists, what this process writes to stdout goes to stderr.
 class StdoutIsStderr {
  public:
   explicit StdoutIsStderr(bool wanted) {
@@ -350,8 +351,8 @@ Result<bool> each_value(const fs::path& path, const std::function<bool(const Rec
 
 namespace {
 
-// The sources of the C library that the preloaded library recorded. They are in the keys of the recording:
-// "libc/time/clock_gettime/0".
+// The sources of values in the C library ("time") that the preloaded library recorded. They are parts of the
+// recording's keys: "libc/time/clock_gettime/0".
 std::vector<std::string> libc_sources(const fs::path& path) {
   std::set<std::string> sources;
   (void)each_value(path, [&sources](const RecordedValue& value) {

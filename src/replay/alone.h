@@ -21,7 +21,7 @@ struct RecordingFacts {
   std::int64_t began_ns = 0, ended_ns = 0;  // wall clock: when recording began, and the time of the last record
   std::uint32_t pid = 0;
   std::uint64_t records = 0;  // number of records that the recording contains
-  // records from the first checkpoint on, which can be replayed if the beginning was overwritten
+  // number of records from the first checkpoint on: only these can be replayed if the beginning was overwritten
   std::uint64_t replayable = 0;
   std::uint64_t unfinished = 0;  // number of calls that had not returned when the process was killed
   std::uint64_t cut_at = 0;      // if damaged: the offset in bytes at which the valid part ends
@@ -29,9 +29,9 @@ struct RecordingFacts {
 };
 
 // `path`: a recording, or a folder that contains recordings directly or one level below (a run's directory,
-// DUMP.recordings). From a folder, takes the newest recording of `node` (the name that the process gave itself, or that
-// of its folder), or of the only node. Fails with ErrorKind::input if there is no such recording, or if it is damaged
-// from the start, belongs to another node, or cannot be replayed.
+// DUMP.recordings). From a folder, takes the newest recording of `node`, which is either the name in the recording or
+// the name of its folder. If `node` is "", all recordings must be of the same node. Fails with ErrorKind::input if
+// there is no such recording, or if it is damaged from the start, belongs to another node, or cannot be replayed.
 [[nodiscard]] Result<RecordingFacts> find_recording(const std::filesystem::path& path, const std::string& node);
 
 struct FoundRecording {
@@ -59,8 +59,8 @@ struct RecordedValue {
                                       const std::function<bool(const RecordedValue&)>& each,
                                       const std::filesystem::path& folder = {});
 
-// The shell command that replays one of these recordings alone, with the command of the node in that run. "" for a node
-// that rose does not start.
+// The shell command that replays one of the results of recordings_of() alone, with the command of the node in that run.
+// "" for a node that rose does not start.
 [[nodiscard]] std::string alone_command(const config::Config& config, const std::filesystem::path& run_dir,
                                         const std::filesystem::path& recording);
 

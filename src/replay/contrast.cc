@@ -9,7 +9,8 @@
 namespace rose::replay {
 namespace {
 
-// The count of a fault that can be varied, in a copy of the schedule. nullptr if the fault has none.
+// The number of the occurrence at which the fault fires, so that a variant can change it. nullptr if the fault has
+// none.
 int* count_of(schedule::Fault& fault) {
   if (fault.kind == schedule::FaultKind::syscall || fault.kind == schedule::FaultKind::exception) return &fault.count;
   if (fault.before) return &fault.before_count;
@@ -148,8 +149,8 @@ Beside with_part(const schedule::Schedule& schedule, const Beside::Part& part) {
   return other;
 }
 
-// The time at which the fault fired, if the schedule can change that time on its own. Otherwise 0. The time of a fault
-// on a role cannot be changed, because conditions determine which node has the role.
+// The time at which the fault fired, if a variant can give it another time; otherwise 0. The time is fixed if the fault
+// waits for another fault, or if it is on a role, because conditions determine which node has the role.
 std::int64_t movable_ns(const schedule::Fault& fault, const std::vector<schedule::FaultOutcome>& fired) {
   const auto outcome =
       std::find_if(fired.begin(), fired.end(), [&](const auto& one) { return one.id == fault.id && one.fired; });
@@ -222,9 +223,9 @@ void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   out.insert(out.end(), once.begin(), once.end());
 }
 
-// Adds variants with a shorter fault. If the shorter fault is harmless, the effects that it also has are not the cause.
-// If the shorter fault still reproduces the bug, the effects that it does not have are not necessary. The closer these
-// two lengths are, the better they separate causes from side effects.
+// Adds variants with a shorter fault. If the shorter fault is harmless, the effects that both faults have are not the
+// cause. If the shorter fault still reproduces the bug, the effects that only the longer one has are not necessary. The
+// closer the longest harmless and the shortest harmful length are, the better they separate causes from side effects.
 void shorter(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   for (std::size_t i = 0; i < schedule.faults.size(); ++i)
     if (const std::int64_t whole = schedule.faults[i].duration_ns; whole >= kShortest)

@@ -31,14 +31,15 @@ struct Beside {
 };
 // Makes the variants: for a fault with a call or condition count, the fault at the next and at the previous occurrence;
 // for a crash or pause with conditions, the fault at half its time without conditions; for several faults, the schedule
-// without each one of them, twice; for a lasting fault, half its length. If none of this applies: for a crash at a
-// given time, the crash at half that time. `fired`: outcomes of a run. Returns at most `most` variants, and includes
+// without one of them (for each fault, twice); for a lasting fault, half its length. If none of this applies: for a
+// crash at a given time, the crash at half that time. `fired`: the outcomes of a run that reproduced the bug. Returns
+// at most `most` variants, which are taken from the kinds in turn.
 // all kinds.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule,
                                          const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
-// Call this after a run of the shorter or earlier variant `tried`. Returns the variant halfway between the largest
-// harmless and the smallest harmful part. When these are close enough, returns the largest harmless part once more.
-// Returns nothing when the search is complete.
+// Call this after a run of the shorter or earlier variant `tried`; `showed`: the bug occurred in it. Returns the
+// variant halfway between the largest harmless and the smallest harmful part. When no part is left between these,
+// returns the largest harmless part of a time once more. Returns nothing when the search is complete.
 [[nodiscard]] std::optional<Beside> other_part(const schedule::Schedule& schedule, const Beside& tried, bool showed);
 
 enum class ContrastRun { schedule, sound, beside, shorter };

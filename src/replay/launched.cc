@@ -25,8 +25,8 @@ namespace rose::replay {
 namespace {
 
 constexpr std::size_t kMostPrograms = 4;  // at most this many programs of a node
-// A node without a readiness probe may still be executing its script. If no program is visible that it launched, wait
-// at most this long.
+// A node without a readiness probe may still be executing its script. If no program is visible yet that the script
+// launched, wait for one at most this long.
 constexpr std::int64_t kLaunchedNs = 15 * kSecond;
 
 struct Program {

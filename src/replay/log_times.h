@@ -23,7 +23,7 @@ class LogTimes {
 
   void stop();
   // Call this after stop(). Returns the wall-clock time of each line, which is late by the time that this process needs
-  // to wake up. Lines that existed before have the time at which watching began.
+  // to wake up. Lines that were written before watch() have the time at which watching began.
   [[nodiscard]] std::vector<std::int64_t> times(const std::filesystem::path& file) const;
 
  private:

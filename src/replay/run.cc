@@ -86,8 +86,8 @@ class Observers final : public deploy::NodeObserver {
   void on_end(std::size_t node, const deploy::EndInfo& end) override {
     if (!end.planned) {
       ends_.push_back({node, end, monotonic_ns(), {}});
-      // Keep the words of the first end that needs an explanation: a node that is restarted adds other lines to its
-      // logs.
+      // Keep the log lines of the first end that may not be intended, because a restarted node adds further lines to
+      // its logs.
       if (!may_be_intended(end) && explained_.insert(node).second)
         ends_.back().words = deploy::last_words(run_dir_ / config_.nodes[node].name);
     }

@@ -48,18 +48,18 @@ struct RunOptions {
   Usual usual;                                // what runs without faults do, as far as this is known
   bool cut_short_is_result = false;           // a cancelled run is inconclusive and keeps its trace (trace -c)
   bool needs_work = false;                    // a workload that fails immediately makes the run inconclusive (trace -c)
-  // A workload that takes longer takes far longer than in runs that reproduced the bug. It is ended, and the run is
-  // inconclusive. 0: only the workload's own timeout applies.
+  // A limit for the workload, far above what it took in runs that reproduced the bug. A workload that takes longer is
+  // ended, and the run is inconclusive. 0: only the workload's own timeout applies.
   std::int64_t wait_at_most_ns = 0;
-  // Calls `begin` once, when the run only waits from then on, as far as rose can tell: the workload has taken longer
-  // than `workload_ns`, all faults have been injected, and since the last one began or ended the nodes had `start_ns`
-  // to start again. Such a run usually waits for timeouts of its workload.
+  // Calls `begin` once, when rose can assume that from then on the run only waits, usually for timeouts of its
+  // workload: the workload has taken longer than `workload_ns`, all faults have been injected, and since the last fault
+  // began or ended, the nodes have had `start_ns` to start again.
   struct Waiting {
     std::int64_t workload_ns = 0;
     std::int64_t start_ns = 0;
     std::function<void()> begin;  // empty: not wanted
   } waiting;
-  std::optional<std::string> incident;  // a /bin/sh command that runs beside the workload (trace -c)
+  std::optional<std::string> incident;  // a /bin/sh command that runs at the same time as the workload (trace -c)
   // Called when the tracer runs and the nodes are ready. The tracer exists until `tracer_gone` is called.
   std::function<void(observe::Tracer&, const std::filesystem::path& run_dir)> tracer_ready;
   std::function<void()> tracer_gone;

@@ -202,8 +202,8 @@ Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config
     made.words = fmt::format("{} runs keep the timing of one alone: ready after {}, workload {}", jobs,
                              seconds(made.alone.ready_ns), seconds(made.alone.workload_ns));
   };
-  // A measurement takes as long as a run, so it must promise more than that: at least twice as many parallel runs as
-  // are known to keep the timing.
+  // A measurement takes as long as a run. It is worth this only if it may at least double the number of parallel runs
+  // that are known to keep the timing.
   double excess = 0;
   for (int jobs = made.fit; jobs >= 2 * proven; jobs = fewer_runs(jobs, excess)) {
     excess = 0;

@@ -27,11 +27,11 @@ struct TimingRange {
   // Says why the run is outside the range; "" if it is inside. The time until the nodes are ready is always compared.
   // The duration of the workload is compared only if `faults` is false, because faults may slow a workload down.
   [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
-  // The longest time of a run without faults, as a multiple of the longest time in the range.
+  // The larger ratio of a time of this run, made without faults, to the longest time in the range: 2 is twice as long.
   [[nodiscard]] double excess(const RunLoad& load) const;
 };
 
-// Says why runs of this deployment can never be made in parallel; "" if no reason is known. Checks only the
+// The reason why runs of this deployment can never be made in parallel; "" if none is known. Checks only the
 // configuration; shared_path() compares what runs write outside their folders.
 [[nodiscard]] std::string never_side_by_side(const config::Config& config);
 
@@ -50,10 +50,10 @@ using ChangedOutside = std::map<std::string, std::string>;
 
 inline constexpr int kMostAutomaticJobs = 8;
 
-// The number to measure next if so many runs in parallel do not keep their timing: half of it, rounded up, so that two
-// are measured before one is chosen. `excess`: of the run that exceeded the range most, if that is the reason. Once
-// runs share the processors, their times grow at most in proportion to their number. So a number is left out if even
-// times in proportion to it would exceed the range.
+// The number to measure next if `jobs` runs in parallel do not keep their timing: half of it, rounded up, so that 3 is
+// followed by 2. `excess`: the largest TimingRange::excess() of these runs; 0 if the timing is not the reason. When
+// runs share the processors, their times grow at most in proportion to their number, so with fewer runs they shrink at
+// most in proportion. Therefore numbers for which even such times would exceed the range are left out.
 [[nodiscard]] int fewer_runs(int jobs, double excess = 0);
 
 struct SideBySide {
@@ -65,7 +65,7 @@ struct SideBySide {
   std::vector<Run> control_runs;  // the control runs that were in the range; a search can use them
   int next_number = 1;            // number of the next run in `store`
   RunLoad alone;                  // the load of the run that was made alone
-  ChangedOutside changed;         // by the nodes of that run
+  ChangedOutside changed;         // paths that the nodes of that run changed
 };
 
 // Makes a control run alone, numbered options.number, and estimates from its load how many runs fit. Errors are those

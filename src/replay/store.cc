@@ -42,8 +42,8 @@ fs::path trace_name(const fs::path& report, int number) {
   return report / kTraces / fmt::format("run-{:04}.dump", number);
 }
 
-// rose removes and creates files in this folder by their names, so nobody else may exchange folders on the way to it.
-// The owner of the configuration is an exception, because the configuration can make rose do anything.
+// rose removes and creates files in this folder by their names, so nobody else may be able to replace a folder on the
+// path to it. The owner of the configuration is an exception, because the configuration can make rose do anything.
 Result<void> check_way(const fs::path& folder, const fs::path& config) {
   std::vector<uid_t> trusted{0, ::geteuid()};
   struct stat owner{};

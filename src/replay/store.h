@@ -26,7 +26,7 @@ class RunStore {
   // With `report`, runs (runs/run-NNNN) and the record are stored in that folder. Otherwise runs are stored under
   // random names in a new temporary folder (runs_folder.h), which is removed if nothing in it is kept. `command`: later
   // runs of this command may remove the folder; "": later runs of any command may. Fails if anyone except root, this
-  // user and the owner of `config` may exchange folders on the way to the store.
+  // user and the owner of `config` may replace folders on the path to the store.
   [[nodiscard]] static Result<RunStore> open(const std::optional<std::filesystem::path>& report, bool keep_all,
                                              std::string_view command = {}, const std::filesystem::path& config = {});
   RunStore(RunStore&& other) noexcept;
@@ -39,7 +39,7 @@ class RunStore {
   // removed, clears run.result.directory.
   [[nodiscard]] Result<void> done(Run& run, const schedule::Schedule& schedule);
   // Keeps the directories of runs without faults, because a resumed diagnosis needs their logs. Has no effect without a
-  // record.
+  // report folder.
   void keep_control(bool on) { keep_control_ = on && report_.has_value(); }
   // The directory that contains the files of a run if they were kept. "" for a run that was not begun.
   [[nodiscard]] std::filesystem::path directory_of(int number) const;

@@ -21,8 +21,8 @@ namespace {
 
 // If a program has at most this many functions, it probably only calls libraries.
 constexpr std::size_t kLauncherOnly = 20;
-// limit of library functions that are added for such a program: enough for the system itself without its serialisation
-// code
+// For such a program, the largest modules of libraries are added until there are at least this many functions. This is
+// enough for the code of a system that is in libraries, without its serialisation code.
 constexpr std::size_t kEnoughOfOthers = 500;
 
 bool is_library_source(std::string_view source) {
@@ -185,7 +185,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
     } else if (node.functions.empty() && node.sources.empty()) {
       for (const std::string& binary : node.binaries) {
         if (symbols::interprets(binary)) continue;
-        // fails for a script, which has none; reported below
+        // fails for a script, which has no functions; why_none() reports it
         Result<std::vector<symbols::Function>> own = own_functions(binary);
         if (own) functions.insert(functions.end(), own->begin(), own->end());
       }
@@ -202,7 +202,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
           node.name, functions.size(), kMostWatched));
       functions.resize(kMostWatched);
     }
-    // With this, rose searches the node's program, and the profile then selects the functions.
+    // With "*", rose searches all functions of the node's program, and the profile then selects from them.
     if (node.functions.empty() && node.sources.empty()) node.functions = {"*"};
     for (const symbols::Function& function : functions) {
       profile::FunctionRate rate;
