@@ -14,7 +14,7 @@ namespace {
 // how many of the runs that were made ahead are kept in memory, each with its trace
 constexpr std::size_t kMostGuessed = 16;
 
-// False for control runs and surveys, whose faults only count calls.
+// False for control runs, which have no faults, and for surveys, whose faults only count calls.
 bool breaks_anything(const schedule::Schedule& schedule) {
   return !std::all_of(schedule.faults.begin(), schedule.faults.end(), diagnose::is_counter);
 }
@@ -175,8 +175,9 @@ void ClusterRunner::note_proof(const std::vector<const schedule::Schedule*>& bat
   if (survey_in_range) proven_ = std::max(proven_, static_cast<int>(runs.size()));
 }
 
-// Assumption: a run whose workload takes longer than it can without faults will take as long in the next run of the
-// same schedule, because it waits for the same timeouts. Runs that take no longer gain nothing from this.
+// Assumption: if the workload of a run takes longer than it can without faults, it takes as long in further runs of the
+// same schedule, because they wait for the same timeouts. Further runs can start during this time. Other schedules have
+// no such time.
 int ClusterRunner::repeats(const schedule::Schedule& schedule) const {
   const int jobs = config_.diagnose.jobs.value_or(side_by_side());
   const schedule::RunResult* hit = reproducing(schedule);
@@ -300,7 +301,8 @@ std::vector<Result<replay::Run>> ClusterRunner::run_here(const std::vector<const
     const schedule::Decides decides_batch =
         decides ? [&](std::size_t i, const schedule::RunResult& result) { return i < now && decides(left[i], result); }
                 : schedule::Decides();
-    // Wait for the first trial beside the survey, however long it takes: it is almost certainly requested next.
+    // While the measurement is postponed, the survey runs together with the first trial. Wait for this trial, however
+    // long it takes, because the search almost certainly requests it next.
     const std::size_t may_stop = to_measure_ ? 0 : ahead.size();
     replay::RunOptions options = options_;
     options.wait_at_most_ns = wait_at_most_ns_;

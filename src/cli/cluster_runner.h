@@ -28,11 +28,12 @@ class ClusterRunner final : public diagnose::Runner {
   std::vector<Result<schedule::RunResult>> run_all(const std::vector<const schedule::Schedule*>& schedules,
                                                    const schedule::Decides& decides) override;
   [[nodiscard]] int side_by_side() const override;
-  // If runs of this schedule wait for a long time after all faults were injected, further runs start meanwhile.
+  // How many runs of this schedule to make in parallel: more than side_by_side() if its runs wait for a long time after
+  // all faults were injected, because further runs can start meanwhile.
   [[nodiscard]] int repeats(const schedule::Schedule& schedule) const override;
   [[nodiscard]] int room() const override;
   void expect(std::vector<schedule::Schedule> next) override { expected_ = std::move(next); }
-  // Workers wait until the workload ends.
+  // Applies only to runs on this machine. Runs on workers last until the workload ends.
   void wait_at_most(std::int64_t workload_ns) override { wait_at_most_ns_ = workload_ns; }
 
   // Determines by measurement how many runs are made in parallel. The runs of the measurement are the search's control
@@ -44,7 +45,8 @@ class ClusterRunner final : public diagnose::Runner {
   [[nodiscard]] int most_side_by_side() const;
   // From now on, workers make the runs.
   void work_with(engine::Ahead& ahead) { ahead_ = &ahead; }
-  // From now on, the logs of each run are evaluated.
+  // From now on, the logs of each run are evaluated. `here`: the runs are made on this machine, so their logs are
+  // watched while they are written.
   void look_with(LogEvidence& logs, bool here);
   // Supplies a run that was made before as the next run of this schedule.
   void give(const schedule::Schedule& schedule, schedule::RunResult result) {
@@ -68,9 +70,9 @@ class ClusterRunner final : public diagnose::Runner {
     bool recorded = false;  // its trace is only in the record
   };
 
-  // When a run decides a request, the runs in parallel to it are stopped. Whether one of them has ended before depends
-  // on chance, which must not steer the search. Therefore the result of such a run is kept until the search requests
-  // its schedule again.
+  // When a run decides a request, the runs in parallel to it are stopped. Whether one of them has already ended depends
+  // on chance, which must not influence the search. Therefore the search receives the result of such a run only when it
+  // requests the schedule again.
   void set_aside(const std::vector<const schedule::Schedule*>& schedules, const schedule::Decides& decides,
                  std::vector<Result<schedule::RunResult>>& results);
   void remember(const schedule::Schedule& schedule, schedule::RunResult& result);
@@ -78,11 +80,10 @@ class ClusterRunner final : public diagnose::Runner {
   [[nodiscard]] Result<void> decide(int jobs);
   [[nodiscard]] Result<void> measure_in_parallel();
   void take_control_runs();
-  // Notes if this batch shows that so many runs in parallel keep their timing: a survey among them took no longer than
-  // a control run, and all nodes were ready in time.
+  // Sets proven_ to the number of these parallel runs if they kept their timing: all nodes were ready in time, and a
+  // survey among the runs took no longer than a control run.
   void note_proof(const std::vector<const schedule::Schedule*>& batch, const std::vector<Result<replay::Run>>& runs);
-  // True if runs that only wait may overlap with others, because two runs so far wrote no common path outside their
-  // folders.
+  // True if runs that only wait may overlap with others, because compare_paths() found no common path.
   [[nodiscard]] bool may_overlap() const { return !config_.diagnose.jobs && apart_.value_or(false); }
   // Compares what this run wrote outside its folder with what the first control run wrote there.
   void compare_paths(const replay::Run& run);
@@ -121,8 +122,8 @@ class ClusterRunner final : public diagnose::Runner {
   bool tried_ = false;  // the search has received a run of a schedule with faults that is not a survey
   std::int64_t wait_at_most_ns_ = 0;
   std::optional<replay::ChangedOutside> outside_;  // what the first control run wrote outside its folder
-  // What compare_paths() found; nothing: no two runs were compared. Also false after a run was too slow beside runs
-  // that should have only waited.
+  // True if compare_paths() found no path that two runs wrote outside their folders; nothing: no two runs were
+  // compared. Also set to false when a run was too slow although the runs parallel to it should only have waited.
   std::optional<bool> apart_;
   int waiting_ = 1;  // number of runs that memory allows while most of them only wait
   int proven_ = 1;   // number of parallel runs that kept the timing of a control run

@@ -65,7 +65,8 @@ std::vector<std::string> parts_of_the_search() {
   return names;
 }
 
-// One lane per node of the deployment, according to the diagnosis's mapping of the dump's hosts and addresses.
+// The events of the failure for the report's time line: one lane for each node of the deployment, by the diagnosis's
+// mapping from the hosts and addresses of the dumps to nodes.
 std::vector<report::Source> incident_of(const diagnose::Inputs& inputs,
                                         const std::shared_ptr<const diagnose::NodeMap>& nodes) {
   std::vector<report::Source> incident;

@@ -101,7 +101,7 @@ Result<std::filesystem::path> tracer_to_ask() {
   return fail(ErrorKind::usage, fmt::format("{} tracers run: {}", sockets.size(), list), "choose one with --control");
 }
 
-// Writes `bytes` to stdout and nothing else.
+// Writes a dump to stdout, where nothing else may be printed.
 Result<void> to_stdout(std::string_view bytes) {
   if (const int error = write_bytes(STDOUT_FILENO, bytes); error != 0)
     return fail_errno(ErrorKind::input, "cannot write the dump to stdout", error);
@@ -151,7 +151,8 @@ Result<void> keep(std::vector<Brought>& brought, const CollectCommand& options,
   return {};
 }
 
-// Reads a dump from a folder to which others may write. The file may have been replaced by a pipe meanwhile.
+// Reads a dump from a folder to which others may write. They may have replaced the file by a pipe, which must not be
+// opened.
 Result<trace::ReadDump> read_regular(const std::filesystem::path& path) {
   const Fd fd = open_regular(path);
   if (!fd) return fail_errno(ErrorKind::input, fmt::format("cannot open {}", path.string()), errno);

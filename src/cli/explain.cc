@@ -87,8 +87,8 @@ std::string in_one_line(const explain::Explanation& explanation) {
   return out;
 }
 
-// Used for runs that were made now and for runs that were kept from an earlier explanation, so that both give the same
-// report.
+// Fills in the report from `kept`. This serves both runs that were made now and runs that an earlier explanation kept,
+// so that both give the same report.
 void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
   report.name = kept.name;
   report.schedule = kept.input.schedule;
@@ -104,7 +104,7 @@ void take_over(const explain::Kept& kept, report::ExplanationReport& report) {
 // Computes the explanation again from runs that an earlier explanation kept.
 Result<int> explain_again(const ExplainOptions& options, const Common& common) {
   const std::filesystem::path file = std::filesystem::path(options.from) / explain::kKeptFile;
-  // the file may be a pipe, if other users can write to the folder
+  // read_inside() refuses a pipe, which other users may have put there if they can write to the folder
   Result<std::string> bytes = read_inside({}, file, kMostKeptBytes);
   if (!bytes) {
     bytes.error().hint = "'rose explain --report DIR' keeps its runs in DIR";

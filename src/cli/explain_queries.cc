@@ -14,18 +14,18 @@ namespace {
 
 constexpr std::size_t kRoundFunctions = 6;  // functions per round
 constexpr std::size_t kRoundQuestions = 40;
-// The number of queries about results of functions in each round, in addition to those above. By an error or another
-// result, a function tells its caller what the fault did. Such results are worth more than arguments, and each function
-// needs only few queries about them.
+// The number of queries about results of functions in each round, in addition to kRoundQuestions. A function reports an
+// error, or another effect of the fault, to its caller by its result. Therefore results are more informative than
+// arguments, and few queries about them are enough for a function.
 constexpr std::size_t kRoundResults = 32;
 constexpr std::size_t kMostKept = 20;     // informative queries that are repeated in later rounds
 constexpr std::size_t kRoundBesides = 2;  // runs per round in which the faults come a little earlier or later
 
 // Queries whose values distinguished failing from correct runs in some round, with the score of the last such round.
-// For queries of which more runs must decide this, the score is 0.
+// The score is 0 if only further runs can show whether the values distinguish them.
 using Informative = std::map<std::string, double>;
 
-// New queries of a round.
+// The numbers of queries that became informative or undecided in a round.
 struct Fresh {
   std::size_t differing = 0, undecided = 0;
 };

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 100'000;  // log lines per run
 constexpr std::size_t kMostLineBytes = 400;
-// if noise prevents a result: the number of further runs of each side, and how often they are made
+// if noise prevents a result: the number of further runs of each side, and how often they are added
 constexpr int kAgain = 2, kMostAgain = 2;
 constexpr int kMostCallerRuns = 3;
 // share of a processor for watching functions; larger than usual, because functions that are not watched cannot be
@@ -107,7 +107,7 @@ void add_contrast_limits(const replay::Contrast& made, explain::Input& input) {
 
 }  // namespace
 
-// Reads the parts of the runs' folders other than traces. Thread-safe, because runs may be parallel.
+// Reads the logs, recordings and other files in the runs' folders. Thread-safe, because runs may be parallel.
 class ComparedRuns::RunLogs {
  public:
   explicit RunLogs(const config::Config& config) : config_(config) {}

@@ -99,7 +99,8 @@ void open_standard_descriptors() {
   if (fd >= 0) ::close(fd);
 }
 
-// Its destructor runs on every return from run() and on an exception, but not if rose aborts or is killed.
+// Dismisses the guardian on every return from run() and on an exception. If rose aborts or is killed, the destructor
+// does not run, and the guardian undoes what is left.
 struct GuardianOfThis {
   GuardianOfThis() { deploy::allow_guardian(); }
   GuardianOfThis(const GuardianOfThis&) = delete;

@@ -1,4 +1,4 @@
-// Where, when and with what a report was made, which every HTML report states.
+// Collects what every HTML report states about its origin: where, when and with what inputs it was made.
 #pragma once
 
 #include <filesystem>

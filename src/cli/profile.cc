@@ -28,7 +28,7 @@ struct ProfileOptions {
   bool restarts = false;
 };
 
-// Makes one run for each node that starts again by itself, in which rose kills the node on purpose.
+// For each node that is restarted when it ends (`restart` in its [[node]]), makes one run in which rose kills it.
 Result<void> learn_restarts(profile::Profile& profile, const config::Config& config, replay::RunStore& store,
                             replay::RunOptions run_options, int first, std::int64_t workload_ns) {
   std::vector<schedule::Schedule> schedules;

@@ -261,7 +261,7 @@ Result<int> replay_several(const std::vector<Test>& tests, const Replaying& how)
   return report.exit_code();
 }
 
-// The command has two modes; options of one are refused in the other.
+// The command has two modes: schedules, and one recording (--recording). Options of one mode are refused in the other.
 Result<void> check_use(const ReplayOptions& options) {
   const auto no = [](std::string_view what, std::string_view other) {
     return fail(ErrorKind::usage, fmt::format("{} and {} exclude each other", what, other), "see 'rose replay --help'");

@@ -21,7 +21,7 @@ struct AloneOptions {
 // Returns the exit code: 0 replayed to the end, 1 diverged.
 [[nodiscard]] Result<int> replay_recording(AloneOptions options, const Common& common);
 
-// Lines for the user; "" if there are none.
+// Lists the recordings beside this dump for the user, with a command that replays them. "" if there are none.
 [[nodiscard]] std::string recordings_beside(const std::filesystem::path& dump);
 
 }  // namespace rose::cli

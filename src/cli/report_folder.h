@@ -1,5 +1,5 @@
-// The folder of --report DIR. With --redact it contains only what may be shown to third parties. Runs, their record and
-// their traces are then kept in another folder, which is removed at the end.
+// The folder of --report DIR. With --redact, it contains only what may be shown to third parties, so runs, their record
+// and their traces are kept in another folder, which is removed at the end.
 #pragma once
 
 #include <filesystem>

@@ -52,7 +52,7 @@ Result<void> add_cgroup(observe::Target& target, const std::string& option, cons
               fmt::format("name a folder below {}", mount.string()));
 }
 
-// A node may consist of several containers with the same name.
+// Adds a label once. A node may consist of several containers that have the same label.
 void add_label(observe::Target& target, std::string label) {
   if (std::find(target.labels.begin(), target.labels.end(), label) == target.labels.end())
     target.labels.push_back(std::move(label));

@@ -29,7 +29,7 @@ struct TargetOptions {
 // KEY:VALUE for each --label, for the dump's header.
 [[nodiscard]] Result<std::vector<std::string>> resolve_labels(const TargetOptions& options);
 
-// The name of this host. It is also the name of the node to which everything belongs that --node does not assign.
+// The name of this host. Targets that --node does not assign form a node with this name.
 [[nodiscard]] std::string host_name();
 
 }  // namespace rose::cli

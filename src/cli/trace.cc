@@ -248,7 +248,8 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
   return 0;
 }
 
-// The incident runs in the run directory. A relative path to a script at its beginning refers to the current directory.
+// The incident runs in the run directory, but a relative path to a script at its beginning refers to the current
+// directory. Therefore this path is made absolute.
 std::string from_here(const std::string& incident) {
   const std::size_t end = std::min(incident.find_first_of(" \t\n;&|<>()$`'\"\\*?["), incident.size());
   const std::string script = incident.substr(0, end);
