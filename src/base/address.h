@@ -14,7 +14,7 @@ struct Address {
 
   [[nodiscard]] static Address ipv4(const std::array<std::uint8_t, 4>& bytes);
   [[nodiscard]] bool is_ipv4() const;
-  // The last 32 bits as a number. The nodes of one deployment share the other bits.
+  // The last 32 bits as a number. They distinguish the nodes of one deployment, which share the other bits.
   [[nodiscard]] std::uint32_t tail() const;
   [[nodiscard]] Address with_tail(std::uint32_t tail) const;
   // "10.0.0.9", "fd00::1".

@@ -1,5 +1,5 @@
-// Folders in a run's folder from which processes of nodes load rose's agents, and in which the agents leave their
-// reports.
+// Folders inside a run's folder for rose's agents: processes of nodes load the agents from there, and the agents write
+// their reports there.
 #pragma once
 
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 namespace rose {
 
-// Returns ErrorKind::environment if nothing may be executed in `run_dir`. `loader`: what loads the agents ("JVMs"), for
-// the message.
+// Returns ErrorKind::environment if nothing may be executed in `run_dir`. `loader` names what loads the agents ("JVMs")
+// in the message.
 [[nodiscard]] Result<void> check_loadable(const std::filesystem::path& run_dir, std::string_view loader);
 // Makes FOLDER/NODE, which only the owner of the node's folder RUN_DIR/NODE may enter. If the node has no folder yet,
 // the new folder belongs to root.

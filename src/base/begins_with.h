@@ -1,4 +1,4 @@
-// Compares the beginning of a text with several words.
+// Tests whether a text begins with one of several words.
 #pragma once
 
 #include <algorithm>

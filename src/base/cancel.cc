@@ -43,7 +43,7 @@ void say(std::string_view text) {
 // Called when a further Ctrl-C arrives during cleanup.
 void asked_again() {
   static bool reported = false;
-  if (g_patient > 0) return;  // the request ends only the wait that has Patience; the cleanup after this wait continues
+  if (g_patient > 0) return;  // the request has ended a wait (Patience), and the cleanup continues
   if (reported) {
     say("rose: exits without cleaning up; 'rose heal' undoes what is left\n");
     ::_exit(exit_code(ErrorKind::cancelled));

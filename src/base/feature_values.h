@@ -1,4 +1,4 @@
-// The values of the features by which a model ranks: one number for each feature. Pure.
+// The features by which a model ranks a candidate or suspect: one number for each feature. Pure.
 #pragma once
 
 #include <array>

@@ -42,7 +42,7 @@ inline constexpr std::size_t kMostFileBytes = std::size_t{4} << 30;
 // Writes all of `bytes`, with several calls if necessary. Returns 0 or errno.
 [[nodiscard]] int write_bytes(int fd, std::string_view bytes);
 
-// For kernel files (cgroup, proc): one write to an existing file, without a rename.
+// Writes to an existing kernel file (cgroup, proc) with one call and without a rename.
 [[nodiscard]] Result<void> write_control(const std::filesystem::path& path, std::string_view content);
 
 // Like write_file(), in several steps, for content that is too large to hold in memory.

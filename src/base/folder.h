@@ -32,8 +32,8 @@ struct Owner {
 
 class OpenFolder {
  public:
-  // Opens `path`, which must not be a link. The folders above it are not checked: no user but root and this user may be
-  // able to replace entries in them.
+  // Opens `path`, which must not be a link. The folders above it are not checked: the caller must trust everybody who
+  // can replace entries in them.
   [[nodiscard]] static Result<OpenFolder> open(const std::filesystem::path& path);
   // `path`: for messages.
   OpenFolder(Fd fd, std::filesystem::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -58,12 +58,12 @@ class OpenFolder {
   [[nodiscard]] Fd file(const std::filesystem::path& inside) const;
   // Opens a regular file for changes in place. Follows no links.
   [[nodiscard]] Fd file_to_change(const std::filesystem::path& inside) const;
-  // ErrorKind::input if it cannot be read or is larger than `most` bytes.
+  // Returns the content of a file. ErrorKind::input if it cannot be read or is larger than `most` bytes.
   [[nodiscard]] Result<std::string> read(const std::filesystem::path& inside, std::size_t most) const;
   // Creates a file. Returns an error if the name is in use.
   [[nodiscard]] Result<Fd> create(const std::string& name, const std::optional<Owner>& owner, mode_t mode) const;
-  // The entry that the name currently refers to, without following links. The descriptor serves to query its type and
-  // to mount on it.
+  // Opens the entry that the name currently refers to, without following links. The descriptor can be used to query the
+  // entry's type and as a mount point.
   [[nodiscard]] Fd at(const std::filesystem::path& inside) const;
 
   [[nodiscard]] std::vector<std::string> names() const;
@@ -81,8 +81,8 @@ class OpenFolder {
   // it belongs to another user, that user may have moved folders of this user there. Such folders are recognised
   // because they are older than the entry. They are kept, and an error is returned.
   [[nodiscard]] Result<void> remove(const std::string& name) const;
-  // Removes all entries except those that `keep` selects. With `only`, folders that do not belong to that user are
-  // kept.
+  // Removes all entries except those that `keep` selects. Folders that do not belong to the user `only`, if one is
+  // given, are kept.
   [[nodiscard]] Result<void> clear(const std::function<bool(const std::string& name)>& keep = {},
                                    const std::optional<uid_t>& only = std::nullopt) const;
   // Renames an entry within one file system; `to` must not exist.

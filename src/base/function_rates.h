@@ -36,8 +36,8 @@ class FunctionRates {
   void attached(std::size_t function, std::int64_t now_ns, std::span<const std::uint64_t> counts);
   // The functions to detach now. They are considered detached from this call on.
   std::vector<std::uint32_t> to_detach(std::int64_t now_ns, std::span<const std::uint64_t> counts);
-  // Reports that a function is no longer attached or could not be attached again. It is tried again after a pause;
-  // until then its rate is unknown.
+  // Reports that a function is no longer attached or could not be attached again. Attaching is tried again after a
+  // pause; until then, the function's rate is unknown.
   void failed(std::size_t function, std::int64_t now_ns, std::span<const std::uint64_t> counts);
   // At most `most` functions that should be attached again. Report success through attached().
   [[nodiscard]] std::vector<std::uint32_t> due(std::int64_t now_ns, std::size_t most) const;

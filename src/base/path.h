@@ -1,6 +1,6 @@
-// How the path or the peer address of a call is written. Recording, matching and searching must write it in the same
-// way, because schedules are built from recorded traces. (bpf/inject/call_text.h implements the same rules in the
-// kernel.)
+// Defines how the path or the peer address of a system call is written. Recording, matching and searching must write it
+// in the same way, because schedules are built from recorded traces. (bpf/inject/call_text.h implements the same rules
+// in the kernel.)
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// A pipe with owned ends that are closed on exec.
+// A pipe. Both ends are closed by the destructor and on exec.
 #pragma once
 
 #include <fcntl.h>

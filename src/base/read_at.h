@@ -1,4 +1,4 @@
-// Reads ranges of files completely, although the kernel may return less per call, and skips holes.
+// Reads ranges of files completely, although one call may return less, and finds where a hole ends.
 #pragma once
 
 #include <cstddef>

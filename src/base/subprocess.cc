@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::size_t kKept = std::size_t{1} << 20;
 
-// Only the parent's end is non-blocking. A child that does not expect EAGAIN would lose output.
+// Only the parent's end is non-blocking: a child that does not expect EAGAIN would lose output.
 Result<Pipe> make_output_pipe() {
   ROSE_TRY(Pipe pipe, make_pipe());
   ::fcntl(pipe.read.get(), F_SETFL, O_NONBLOCK);

@@ -42,9 +42,9 @@ struct SentDescriptors {
 };
 [[nodiscard]] ssize_t receive_with_descriptors(int socket, std::span<char> bytes, SentDescriptors& into);
 
-// send_descriptors() and send_descriptor() send descriptors with a word; the receiver accepts only descriptors that
-// came with the same word. They return false on failure, and receive_descriptor() returns an invalid descriptor; errno
-// is set.
+// send_descriptors() and send_descriptor() send descriptors with a number, `word`; the receiver accepts only
+// descriptors that came with the same number. They return false on failure, and receive_descriptor() returns an invalid
+// descriptor; errno is set.
 [[nodiscard]] bool send_descriptors(int socket, std::span<const int> fds, std::uint32_t word);
 [[nodiscard]] inline bool send_descriptor(int socket, int fd, std::uint32_t word) {
   return send_descriptors(socket, {&fd, 1}, word);

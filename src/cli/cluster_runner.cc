@@ -42,8 +42,8 @@ Result<schedule::RunResult> ClusterRunner::run(const schedule::Schedule& schedul
 
 std::vector<Result<schedule::RunResult>> ClusterRunner::run_all(const std::vector<const schedule::Schedule*>& schedules,
                                                                 const schedule::Decides& decides) {
-  // If the number of parallel runs is changed from here on, the change applies only to later requests, so that a
-  // resumed search makes this request in the same way.
+  // Count these runs before they are made: if the number of parallel runs changes meanwhile, the change then applies
+  // only to later requests, and a resumed search makes this request in the same way.
   handed_out_ += static_cast<int>(schedules.size());
   std::vector<std::optional<Result<schedule::RunResult>>> results(schedules.size());
   std::vector<const schedule::Schedule*> todo;
@@ -176,8 +176,8 @@ void ClusterRunner::note_proof(const std::vector<const schedule::Schedule*>& bat
 }
 
 // Assumption: if the workload of a run takes longer than it can without faults, it takes as long in further runs of the
-// same schedule, because they wait for the same timeouts. Further runs can start during this time. Other schedules have
-// no such time.
+// same schedule, because they wait for the same timeouts. Further runs can start during this time. The runs of other
+// schedules do not wait like this.
 int ClusterRunner::repeats(const schedule::Schedule& schedule) const {
   const int jobs = config_.diagnose.jobs.value_or(side_by_side());
   const schedule::RunResult* hit = reproducing(schedule);

@@ -90,7 +90,7 @@ class ClusterRunner final : public diagnose::Runner {
   // Keeps a run that was made ahead until the search requests it. Many of these runs are never requested, so their
   // traces are kept only in the record. Without a record, the oldest runs are forgotten.
   void give_guessed(const schedule::Schedule& schedule, schedule::RunResult result);
-  // At most `most` of the runs that the search will probably request and that were not made yet.
+  // At most `most` schedules that the search will probably request and that were not run yet.
   [[nodiscard]] std::vector<schedule::Schedule> to_make_ahead(std::size_t most);
   // Runs that were slowed down by parallel runs do not count. They are repeated with fewer runs in parallel. If the
   // machine can make more runs in parallel than were requested, it also makes runs that will probably be requested
@@ -119,7 +119,7 @@ class ClusterRunner final : public diagnose::Runner {
   replay::TimingRange range_;
   // The measurement of the number of parallel runs, while its second part is postponed.
   std::optional<replay::SideBySide> to_measure_;
-  bool tried_ = false;  // the search has received a run of a schedule with faults that is not a survey
+  bool tried_ = false;  // the search has received a run with faults other than those of a survey
   std::int64_t wait_at_most_ns_ = 0;
   std::optional<replay::ChangedOutside> outside_;  // what the first control run wrote outside its folder
   // True if compare_paths() found no path that two runs wrote outside their folders; nothing: no two runs were

@@ -62,7 +62,8 @@ void print(std::string_view text);
 [[nodiscard]] Result<std::optional<profile::Profile>> load_profile(const std::string& path,
                                                                    profile::Part part = profile::Part::all);
 
-// Creating namespaces and cgroups and loading programs requires root. Check it before anything starts.
+// Returns an error unless rose runs as root, which is required to create namespaces and cgroups and to load BPF
+// programs. Call this before anything starts.
 [[nodiscard]] Result<void> need_root(std::string_view command);
 // For commands that trace or inject: BPF programs must see the same process ids as rose. Returns ErrorKind::environment
 // in a nested PID namespace.

@@ -7,8 +7,8 @@
 
 namespace rose::cli {
 
-// `shell` is bash, zsh or fish. The result goes to bash-completion's folder, zsh's $fpath (as _rose) or fish's
-// completions.
+// `shell` is bash, zsh or fish. The result belongs in bash-completion's folder, in a file _rose in zsh's $fpath, or in
+// fish's folder of completions.
 [[nodiscard]] std::string completion_script(const Program& program, std::string_view shell);
 
 }  // namespace rose::cli

@@ -173,8 +173,8 @@ Result<std::string> diagnosis_page(const report::DiagnosisReport& report, const 
                                 run ? &*run : nullptr, context);
 }
 
-// A run without faults shows what is normal in the logs and when nodes make which calls. It is also the search's
-// control run.
+// Makes a run without faults, which shows what is normal in the logs and when nodes make which calls. This run is also
+// the search's control run.
 Result<void> compare_with_a_run(LogEvidence& logs, ClusterRunner& runner, replay::RunStore& store,
                                 const config::Config& config, diagnose::Inputs& inputs) {
   schedule::Schedule none;

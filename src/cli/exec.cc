@@ -1,4 +1,4 @@
-// rose exec: the entry point for a container or unit whose system calls a run changes.
+// rose exec: the entry point of a container or unit. It executes the command so that a run can change its system calls.
 #include <cstdlib>
 
 #include "cli/command.h"

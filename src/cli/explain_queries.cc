@@ -156,7 +156,8 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
     log::info("round {}: {} queries about {} functions, first {}; about {:.0f} s{}", rounds.size() + 1, round.asked,
               round.functions.size(), round.functions.front(), depth.expected,
               depth.most && rounds.empty() ? " (--no-deepen leaves this out)" : "");
-    // A difference must appear in the runs of all rounds, because all runs of a single round may differ by chance.
+    // A difference must appear in the runs of all rounds together, because in the few runs of one round a value may
+    // differ by chance.
     ROSE_TRY(Compared compared, runs.make(*asked, kRoundBesides, kept_runs.input));
     round.runs = compared.made.runs;
     round.seconds = depth.expected = compared.seconds;
@@ -184,8 +185,8 @@ Result<bool> deepen(const config::Config& config, replay::QueryFinder& finder, c
       reported = true;
       kept_runs.input = std::move(as_it_was);
     }
-    // Stop when a round finds no further value that distinguishes the two sides or may do so. If no round has found one
-    // yet, continue along the path from the fault to the symptom, which is then the only guide.
+    // Stop when a round finds no further value that distinguishes failing from correct runs or may do so. If no round
+    // has found one yet, continue along the path from the fault to the symptom, which is then the only guide.
     if (fresh.differing + fresh.undecided == 0 && !informative.empty()) {
       note("");
       break;

@@ -1,4 +1,5 @@
-// Extends an explanation after its first comparison by the answers of queries: values, in several rounds, and callers.
+// Extends an explanation, after its first comparison, by the answers to queries about values (in several rounds) and
+// about callers.
 #pragma once
 
 #include <cstddef>

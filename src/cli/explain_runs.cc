@@ -88,7 +88,8 @@ std::set<std::uint32_t> add_questions(const replay::ValueQueries& asked, Compare
   return unasked;
 }
 
-// The last messages of a program have no level: "panic: ...", "Exception in thread ...".
+// The messages with which programs crash ("panic: ...", "Exception in thread ...") have no level, so they count as
+// errors.
 logs::Level how_loud(const logs::Message& message, std::string_view text) {
   if (message.level != logs::Level::none) return message.level;
   const logs::Meaning meaning = logs::read_meaning(text);

@@ -32,8 +32,8 @@ class ComparedRuns {
   ComparedRuns& operator=(const ComparedRuns&) = delete;
 
   // Makes runs in which `asked` is recorded; the result keeps a reference to `asked`. If differences may be noise,
-  // makes a few more runs of each side. Compares the runs of `before` together with the new runs. The run whose story
-  // is reported is one of the new runs.
+  // makes a few more failing and correct runs. Compares the runs of `before` together with the new runs. The run whose
+  // story is reported is one of the new runs.
   [[nodiscard]] Result<Compared> make(const replay::ValueQueries& asked, std::size_t besides,
                                       explain::Input before = {});
   // Records callers (`asked`) from the first fault on, in runs of the schedule. Makes a few runs at most, until one

@@ -13,7 +13,7 @@ namespace rose::cli {
 [[nodiscard]] std::string help_text(const Program& program, const Command& command,
                                     const std::vector<std::string>& words);
 
-// The forms of the command's command line without "rose NAME": "[OPTION...] SCHEDULE".
+// The forms in which the command can be called, without "rose NAME": "[OPTION...] SCHEDULE".
 [[nodiscard]] std::vector<std::string> synopsis_of(const Command& command);
 
 // The command's options by heading, in the order of the table: arguments first, common options last.

@@ -30,7 +30,7 @@ std::string roff(std::string_view text) {
   return out;
 }
 
-// A heading, as the argument of a request that ends at '"'.
+// A heading as the quoted argument of a roff request. A '"' in it is escaped, because it would end the argument.
 std::string roff_argument(std::string_view text) {
   std::string inside = roff(text);
   for (std::size_t at = 0; (at = inside.find('"', at)) != std::string::npos; at += 4) inside.replace(at, 1, "\\(dq");

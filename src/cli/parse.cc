@@ -94,7 +94,8 @@ std::pair<const Command*, std::string> named_by(const Program& program, const Wo
   return at;
 }
 
-// The word in place of a subcommand, such as "bogus" in `rose dump bogus`; "" if there is none.
+// The word where a subcommand is expected, such as "bogus" in `rose dump bogus`; "" if there is none or if it is a
+// subcommand.
 std::string unknown_inner(const Command& command, const Words& words) {
   if (words.size() < 2 || command.commands.empty() || words[1].empty() || words[1].front() == '-') return "";
   return inner_named(command, words[1]) != nullptr ? "" : words[1];

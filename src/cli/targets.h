@@ -22,8 +22,8 @@ struct TargetOptions {
   }
 };
 
-// --pid and similar options describe one node named after the host; --node gives names. If a target does not exist, the
-// error names the option.
+// --pid and similar options describe one node, which is named after the host; --node describes nodes with other names.
+// If a target does not exist, the error names the option.
 [[nodiscard]] Result<std::vector<observe::Target>> resolve_targets(const TargetOptions& options);
 
 // KEY:VALUE for each --label, for the dump's header.

@@ -1,5 +1,5 @@
-// rose trace: the flight recorder. Attaches to running processes or starts a command. With -c, it stands in for
-// production: starts the deployment, runs its workload together with an incident, and writes a dump.
+// rose trace: the flight recorder. Attaches to running processes or starts a command. With -c, no production system is
+// needed: the command starts the test deployment, runs its workload together with an incident, and writes a dump.
 #include <linux/capability.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -106,8 +106,8 @@ void print_result(const Common& common, Json json, const std::string& headline) 
                     json["lost"].get<std::uint64_t>()));
 }
 
-// True if root could access this folder without privileges. ACLs may allow more than this function finds, but never
-// less.
+// True if root, without privileges, could write to the folder `file` or, if `file` is no folder, to the folder that
+// contains it. ACLs may allow more than this function finds, but never less.
 bool open_to_root(const std::filesystem::path& file) {
   struct stat folder{};
   std::error_code ignored;

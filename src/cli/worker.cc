@@ -1,4 +1,4 @@
-// rose worker: makes runs for a diagnosis that another machine makes.
+// rose worker: makes runs for a diagnosis that runs on another machine.
 #include "engine/worker.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ Result<int> run_worker() {
                 "'rose diagnose --engine' starts it");
   ROSE_CHECK(cancel::install());
   export_own_name();
-  // The output of runs must not be mixed with the messages, which use stdin and stdout.
+  // The worker exchanges messages with the diagnosis on stdin and stdout, so the output of runs must not go there.
   Fd in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
   Fd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   const Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));

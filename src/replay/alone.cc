@@ -205,7 +205,7 @@ class Page {
   ~Page() {
     if (outcome_ != nullptr) ::munmap(outcome_, 4096);
   }
-  // A path of the file for the command. The file disappears with rose, so nothing is left behind.
+  // The path by which the command can open the file. The file disappears with rose, so nothing is left behind.
   [[nodiscard]] std::string name() const { return fmt::format("/proc/{}/fd/{}", ::getpid(), file_.get()); }
   [[nodiscard]] const rr::Outcome& operator*() const { return *outcome_; }
 
@@ -237,7 +237,7 @@ class StdoutIsStderr {
   Fd kept_;
 };
 
-// As in a shell, Ctrl-C is for the command. When rose is ended, it ends the command, too.
+// As in a shell, only the command reacts to Ctrl-C. A signal that ends rose (SIGTERM, SIGHUP) also ends the command.
 Result<int> wait_for(HeldChild& child) {
   ::signal(SIGINT, SIG_IGN);
   ::signal(SIGQUIT, SIG_IGN);

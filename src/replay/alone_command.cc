@@ -39,7 +39,7 @@ std::string alone_command(const config::Config& config, const fs::path& run_dir,
     if (command.front().find('/') != std::string::npos)
       command.front() = (config.directory / command.front()).lexically_normal().string();
     std::string text;
-    // Pass the node's other variables, except those of the library itself, which do not apply to a replay.
+    // Pass the node's variables, except those of librose-rr, which do not apply to a replay.
     for (const auto& [key, value] : node.env)
       if (!key.starts_with("ROSE_RR"))
         text += fmt::format("{}={} ", key, shell_word(deploy::expand(value, facts, infos, &info)));

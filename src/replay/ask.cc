@@ -15,7 +15,7 @@
 namespace rose::replay {
 namespace {
 
-// Number of arguments that are queried without being named. Those that a method lacks are not reported.
+// Number of arguments of a Java method that rose queries on its own. Those that a method lacks are not reported.
 constexpr int kJavaArguments = 3;
 
 // The programs of the deployment, and for each program the first node that runs it.

@@ -68,7 +68,7 @@ struct JavaAnswer {
   std::string function, type;  // where the value is read, and its type; "" if it is not read
   std::string why;             // why the value is not read
 };
-// Reads from their state files what the JVMs of a node have reported on the queries.
+// Returns what the JVMs of a node have reported on the queries, as their state files contain it.
 [[nodiscard]] std::vector<JavaAnswer> java_answers(const ValueQueries& asked, const std::filesystem::path& state);
 // The reason why no JVM answered a query, as a sentence. `answers`: what the JVMs reported on the query.
 [[nodiscard]] std::string unanswered(const ValueQueries& asked, std::uint32_t question,

@@ -198,8 +198,8 @@ void one_call_beside(const schedule::Schedule& schedule, std::vector<Beside>& ou
   }
 }
 
-// If there are several faults, and they are no alternatives, adds variants that lack one of them. Each variant is added
-// twice.
+// If there are several faults, and none of them belongs to a group of alternatives, adds for each fault a variant
+// without it. Each variant is added twice.
 void one_less(const schedule::Schedule& schedule, std::vector<Beside>& out) {
   if (schedule.faults.size() < 2 || std::any_of(schedule.faults.begin(), schedule.faults.end(),
                                                 [](const auto& fault) { return !fault.group.empty(); }))

@@ -34,7 +34,6 @@ struct Beside {
 // without one of them (for each fault, twice); for a lasting fault, half its length. If none of this applies: for a
 // crash at a given time, the crash at half that time. `fired`: the outcomes of a run that reproduced the bug. Returns
 // at most `most` variants, which are taken from the kinds in turn.
-// all kinds.
 [[nodiscard]] std::vector<Beside> beside(const schedule::Schedule& schedule,
                                          const std::vector<schedule::FaultOutcome>& fired, std::size_t most);
 // Call this after a run of the shorter or earlier variant `tried`; `showed`: the bug occurred in it. Returns the

@@ -68,12 +68,12 @@ Result<void> copy_program(pid_t pid, const std::filesystem::path& to) {
   return file.commit();
 }
 
-// Copies of programs that are in a run's folder, by their paths there.
+// Copies programs out of a run's folder, each once.
 class Copies {
  public:
   Copies(std::filesystem::path folder, std::filesystem::path run_dir)
       : folder_(std::move(folder)), run_dir_(std::move(run_dir)) {}
-  // A path at which the program still exists after the run. "" if it is no longer a regular file.
+  // A path at which the program exists after the run, too. "" if there is none.
   std::string of(const Program& program, config::Node& node) {
     if (stays(program.file, run_dir_)) return program.file;
     const std::filesystem::path file = program.file;

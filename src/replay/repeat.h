@@ -26,17 +26,17 @@ struct Repeated {
 
 // Makes one run of each schedule, all in parallel, numbered from options.number. The results have the order of the
 // schedules. If `decides` returns true for a run, the runs after it are no longer needed. They are stopped and leave
-// nothing, and their results have `stopped` set. Nothing waits for the runs of the last `ahead` schedules, so these are
-// stopped, too, unless they end soon after the others. options.wait_at_most_ns does not apply to them. `most_busy`: no
-// more runs than this are busy at a time, and a further run starts when one of them has ended or only waits
-// (options.waiting, whose `begin` is set here); 0: all start at once.
+// nothing, and their results have `stopped` set. The last `ahead` schedules are run in advance, and nothing waits for
+// them: these runs are stopped, too, unless they end soon after the others. options.wait_at_most_ns does not apply to
+// them. `most_busy`: no more runs than this are busy at a time, and a further run starts when one of them has ended or
+// only waits (options.waiting, whose `begin` is set here); 0: all start at once.
 [[nodiscard]] std::vector<Result<Run>> run_side_by_side(RunStore& store, const config::Config& config,
                                                         const std::vector<const schedule::Schedule*>& schedules,
                                                         const RunOptions& options,
                                                         const schedule::Decides& decides = {}, std::size_t ahead = 0,
                                                         std::size_t most_busy = 0);
 
-// The result of a run that was stopped, or never begun, because another run had decided.
+// The result of a run that was stopped, or never begun, because `decides` returned true for another run.
 [[nodiscard]] schedule::RunResult stopped_run();
 
 // Makes one run in a directory of `store`, and records it.

@@ -101,7 +101,7 @@ class Observers final : public deploy::NodeObserver {
     std::int64_t at_ns = 0;   // monotonic clock
     deploy::LastWords words;  // only of a node's first end that may not be intended
   };
-  // Exit status 0, and signals that a workload sends.
+  // True for exit status 0 and for signals that a workload may send to nodes.
   static bool may_be_intended(const deploy::EndInfo& end) {
     return end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
   }
@@ -467,7 +467,7 @@ class OneRun {
     }
   }
 
-  // Reads what the agents have reported until now.
+  // Reads what the agents have reported so far.
   void read_methods() {
     for (const std::string& node : watched_) {
       const auto states = jvm::read_states(jvms_->state(node));
@@ -614,8 +614,8 @@ class OneRun {
     waiting.begin();
   }
 
-  // The time since the start of the workload at which the last fault began or ended, if no fault will begin or end
-  // later; 0 if there are no faults.
+  // The last time at which a fault began or ended, since the start of the workload; 0 if there are no faults. nullopt
+  // if a fault may still begin or end.
   std::optional<std::int64_t> faults_over() const {
     std::int64_t last_ns = 0;
     if (!injector_) return last_ns;

@@ -37,9 +37,9 @@ struct RunOptions {
   bool trace = true;              // trace every node; the tracer's window becomes the trace of the result
   bool allow_attached = false;    // allow faults on `attach` nodes
   bool stacks = false;            // record the stacks of threads that faults affect
-  // The oracle is asked after the workload. If this is set, the trace continues until the oracle has answered, and at
-  // least for this time after it was asked. Otherwise the trace ends when the oracle is asked, because the requests of
-  // the oracle are not part of the system's behaviour.
+  // The oracle is asked after the workload. Without a value here, the trace ends at this point, because the requests of
+  // the oracle are not part of the system's behaviour. With a value, the trace continues until the oracle has answered,
+  // and at least for this length of time.
   std::optional<std::int64_t> traced_answer_ns;
   observe::TracerOptions tracer;
   const ValueQueries* asked = nullptr;        // values to record in the nodes' programs

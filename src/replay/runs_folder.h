@@ -1,4 +1,4 @@
-// The folder for the runs of commands without a report folder. Each user has one, and old runs in it are removed
+// The folder for runs of commands that have no report folder. Each user has one, and old runs in it are removed
 // automatically.
 #pragma once
 

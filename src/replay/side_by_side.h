@@ -27,7 +27,8 @@ struct TimingRange {
   // Says why the run is outside the range; "" if it is inside. The time until the nodes are ready is always compared.
   // The duration of the workload is compared only if `faults` is false, because faults may slow a workload down.
   [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
-  // The larger ratio of a time of this run, made without faults, to the longest time in the range: 2 is twice as long.
+  // How far this run, made without faults, is outside the range: the larger of the ratios of its two times to the
+  // longest times in the range. At most 1 if it is inside.
   [[nodiscard]] double excess(const RunLoad& load) const;
 };
 
@@ -74,7 +75,7 @@ struct SideBySide {
 [[nodiscard]] Result<SideBySide> measure_alone(RunStore& store, const config::Config& config,
                                                const schedule::Schedule& no_faults, RunOptions options);
 // Makes control runs in parallel, first `fit` of them, then fewer (fewer_runs()), until they stay in the range, and
-// sets `jobs`. `proven`: a number of runs that is known to stay in the range. Numbers below twice that one are not
+// sets `jobs`. `proven`: a number of runs that is known to stay in the range. Numbers below twice `proven` are not
 // measured.
 [[nodiscard]] Result<void> measure_in_parallel(SideBySide& made, RunStore& store, const config::Config& config,
                                                const schedule::Schedule& no_faults, RunOptions options, int proven = 1);

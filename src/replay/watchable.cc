@@ -154,7 +154,7 @@ bool runs_python(const config::Node& node) { return runs(node, python::is_python
 
 bool shows_no_function(const config::Node& node) {
   if (!node.functions.empty() || !node.sources.empty() || node.attach || node.container) return false;
-  // If a node has no program, it executes one that exists only during a run.
+  // A node without a known program executes one that exists only during a run.
   if (!node.binaries.empty() && !jvm::is_launcher(node)) return false;
   return !runs_python(node) && !runs_node(node) &&
          std::none_of(node.binaries.begin(), node.binaries.end(), shows_functions);
@@ -164,8 +164,8 @@ Result<Watchable> watchable_functions(const config::Config& config) {
   Watchable out;
   out.config = config;
   for (config::Node& node : out.config.nodes) {
-    // The programs in a container are unknown here. Setting the variables does no harm, because they affect only
-    // Python.
+    // The programs in a container are unknown here. Preparing the node for Python does no harm, because the variables
+    // that this sets affect only Python.
     node.python = !node.attach && (node.container ? node.binaries.empty() : runs_python(node));
     node.javascript = !node.attach && !node.container && runs_node(node);
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container)

@@ -31,8 +31,8 @@ struct Watchable {
 [[nodiscard]] bool shows_functions(const std::string& binary);
 // True if a program of the node is CPython, so that functions of Python can be watched.
 [[nodiscard]] bool runs_python(const config::Node& node);
-// True if the node may launch another program and names no functions, and if its program is not known before a run or
-// has no functions of its own.
+// True if the functions of the node are known only while it runs: the configuration names none, and its program has
+// none of its own, because it is a launcher or exists only during a run.
 [[nodiscard]] bool shows_no_function(const config::Node& node);
 
 // Fails with ErrorKind::input if functions or sources that the configuration names do not exist.

@@ -37,8 +37,8 @@ constexpr std::uint64_t kMuchRoom = std::uint64_t{256} << 20;  // see DiskWatch
 constexpr std::size_t kMostRecord = 8192;  // most bytes of a record in the kernel's log (CONSOLE_EXT_LOG_MAX)
 constexpr std::size_t kMostRecords = 100'000;
 
-// When the fault fired. A fault whose conditions are only times counts from its planned time, however late a busy
-// machine injected it.
+// The time at which the fault fired. If its conditions are only times, this is the planned time, because a busy machine
+// may have injected the fault later.
 std::int64_t fired_ns(const schedule::Schedule& schedule, const schedule::FaultOutcome& outcome) {
   const schedule::Fault* fault = schedule.find(outcome.id);
   if (fault == nullptr || !fault->after.empty()) return outcome.fired_ns;

@@ -26,7 +26,7 @@ constexpr std::uint64_t kMostBelowAll = 1'500'000;
 // most instructions of an entry in a .plt: endbr64 and bnd jmp; on arm64: bti, adrp, ldr, add and br
 constexpr int kStubInstructions = 5;
 
-// Whether a call leads to a system call. If so, properties of the most relevant system call.
+// Shows whether a call leads to a system call and, if so, the properties of the most relevant such system call.
 struct Reach {
   bool enters = false;
   bool changes = false;
@@ -92,8 +92,8 @@ class Decoder {
     }
     if (raw.detail == nullptr) return found;
     const cs_x86& x86 = raw.detail->x86;
-    // The kernel (arch/x86/kernel/uprobes.c, is_prefix_bad) refuses probes on these prefixes, traps and privileged
-    // instructions.
+    // The kernel (arch/x86/kernel/uprobes.c, is_prefix_bad) refuses probes on instructions with these prefixes, on
+    // traps and on privileged instructions.
     for (const std::uint8_t prefix : x86.prefix)
       if (prefix == 0xf0 || prefix == 0x26 || prefix == 0x2e || prefix == 0x36 || prefix == 0x3e) found.probed = false;
     switch (raw.id) {
@@ -140,7 +140,8 @@ class Decoder {
       return static_cast<std::uint64_t>(arm.operands[i].imm);
     };
     switch (raw.id) {
-      // The kernel (arch/arm64/kernel/probes/decode-insn.c) refuses probes on exceptions and exclusive accesses.
+      // The kernel (arch/arm64/kernel/probes/decode-insn.c) refuses probes on instructions that raise exceptions and on
+      // exclusive accesses.
       case ARM64_INS_SVC:
         found.flow = Instruction::Flow::syscall;
         found.probed = false;
@@ -428,8 +429,7 @@ class CodeFile::Reader {
     if (callee.library.enters) return {true, callee.library.changes, callee.library.depth};
     if (callee.library.quiet || callee.address == 0 || deepest <= 0) return best;
     const auto [known, fresh] = reached_.try_emplace({callee.address, deepest});
-    // If the function calls itself, this entry was made by the outer call, whose analysis has not ended: it is still
-    // {}.
+    // If the function calls itself, the outer analysis has made this entry but has not ended, so the entry is still {}.
     if (!fresh) return known->second;
     const RawSymbol* symbol = at(callee.address);
     const std::uint64_t size = symbol == nullptr ? 4096 : std::min(size_of(*symbol), kMostOfOne);

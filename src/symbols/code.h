@@ -1,5 +1,5 @@
-// Disassembles a function (x86-64 or arm64) and lists the places in it at which a fault could be injected, the best
-// ones first. Input files may be hostile.
+// Disassembles a function (x86-64 or arm64) and lists the places in it at which a fault could be injected, the most
+// promising ones first (see CodeFile::places()). Input files may be hostile.
 #pragma once
 
 #include <cstdint>
@@ -46,18 +46,18 @@ class CodeFile {
   CodeFile& operator=(CodeFile&&) noexcept;
   ~CodeFile();
 
-  // The places in the function that name_matches() finds. If it finds several functions, the longest one is used.
-  // System calls come first (those that change state first, then the most direct ones), then other calls, then returns,
-  // targets of jumps and all other instructions. Places of equal rank are sorted by offset. The entry of the function
-  // is not included. Not thread-safe. Fails with ErrorKind::input if the function does not exist or its code cannot be
-  // read.
+  // The places in the function that `function` denotes (name_matches()). If it denotes several functions, the longest
+  // one is used. System calls come first (those that change state first, then the most direct ones), then other calls,
+  // then returns, targets of jumps and all other instructions. Places of equal rank are sorted by offset. The entry of
+  // the function is not included. Not thread-safe. Fails with ErrorKind::input if the function does not exist or its
+  // code cannot be read.
   [[nodiscard]] Result<std::vector<Place>> places(std::string_view function) const;
 
   // The exits of the function that begins at this address in the file. Fails with ErrorKind::input if no function
   // begins there, or if its code cannot be read.
   [[nodiscard]] Result<Exits> exits(std::uint64_t address) const;
-  // True if the function's code contains a backward jump over the address: from this or a later address to this or an
-  // earlier address.
+  // True if the function's code contains a jump back over the address, that is, from the address or behind it to the
+  // address or before it.
   [[nodiscard]] bool loops_back(std::uint64_t function, std::uint64_t address) const;
 
  private:

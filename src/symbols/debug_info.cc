@@ -93,8 +93,8 @@ bool path_ends(std::string_view path, std::string_view wanted) {
 
 bool is_function(int tag) { return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine; }
 
-// The innermost variable with that name that is in scope. If there is none in a function, the unit's variable. `names`
-// receives the other names in scope.
+// Returns the innermost variable with that name in scope. A variable of the unit is returned only if no function around
+// the code has one. `names` receives the other names in scope.
 std::optional<Dwarf_Die> in_scopes(Dwarf_Die* scopes, int count, const std::string& name,
                                    std::set<std::string>& names) {
   for (int i = 0; i < count; ++i) {
@@ -179,7 +179,7 @@ std::optional<FunctionDie> DebugInfo::function_at(std::uint64_t address) const {
 
 namespace {
 
-// Finds the names that full_name() returns, for many functions of a unit. A function that no other unit sees has no
+// Finds the names that full_name() returns, for many functions of a unit. A function with internal linkage has no
 // linkage name, so its namespaces and classes are taken from its position in the tree.
 class Names {
  public:
@@ -277,7 +277,7 @@ std::vector<FunctionDie> DebugInfo::inlined(const std::string& name, std::size_t
 
 namespace {
 
-// The path of the source file that called the inlined copy, as in the line table. "" if it is unknown.
+// The path of the source file in which the inlined copy is called, as in the line table. "" if it is unknown.
 std::string_view call_file(Dwarf_Die& copy) {
   Dwarf_Attribute attribute;
   Dwarf_Word file = 0;
@@ -292,7 +292,7 @@ std::string_view call_file(Dwarf_Die& copy) {
   return path != nullptr ? std::string_view(path).substr(0, kMostScopeBytes) : std::string_view();
 }
 
-// The place that called the inlined copy: "store.c:71". "" if it is unknown.
+// The place at which the inlined copy is called: "store.c:71". "" if it is unknown.
 std::string call_place(Dwarf_Die& copy) {
   Dwarf_Attribute attribute;
   Dwarf_Word line = 0;
@@ -301,9 +301,9 @@ std::string call_place(Dwarf_Die& copy) {
   return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), line);
 }
 
-// The path of the source file that defines an inlined function. "" if it is unknown. `origin` is the function, `copy`
-// one of its copies. Go's compiler does not record the files of functions that it inlines. If the copy contains inlined
-// calls, however, these were called from that file. Otherwise the first instruction of the copy belongs to that file.
+// The path of the source file that defines the function `origin`, of which `copy` is an inlined copy. "" if it is
+// unknown. Go's compiler does not record this file. But if the copy contains inlined calls, they are calls in this
+// file; otherwise, the first instruction of the copy belongs to this file.
 std::string_view source_of_inlined(Dwarf_Die& origin, Dwarf_Die& copy) {
   if (const char* file = dwarf_decl_file(&origin)) return std::string_view(file).substr(0, kMostScopeBytes);
   if (!is_go(origin)) return {};

@@ -30,8 +30,8 @@ struct Parameter {
   std::string name;  // "" if it has no name
 };
 
-// The code of a source line in one function or inlined copy. Optimised code may consist of several contiguous ranges,
-// one for each path to the line.
+// One contiguous range of code of a source line, in one function or inlined copy. Optimised code may have several
+// ranges for a line, one for each path to it.
 struct LineCode {
   std::vector<std::uint64_t> addresses;  // sorted
   std::string function;
@@ -55,11 +55,11 @@ class DebugInfo {
   [[nodiscard]] std::optional<FunctionDie> function_at(std::uint64_t address) const;
   // The inlined copies of functions with that name, at most `most`.
   [[nodiscard]] std::vector<FunctionDie> inlined(const std::string& name, std::size_t most) const;
-  // One place in the source of code that was inlined. Such code has several places: its own line in the inlined
-  // function, the line of the call in each copy around it, and the line of the call in the function that contains all
-  // copies. Lists begin with the innermost place. Their last entry is the place in the containing function; its name is
-  // "". `place`: "store.c:71"; "" if unknown. Copies of library functions are left out, so the function into which they
-  // were inlined counts as the caller.
+  // One of the places in the source to which an instruction belongs. An instruction of inlined code belongs to several
+  // places: its own line in the inlined function, the line of the call in each copy around it, and the line of the call
+  // in the function that contains all copies. Lists begin with the innermost place. Their last entry is the place in
+  // the containing function; its name is "". `place`: "store.c:71"; "" if unknown. Copies of library functions are left
+  // out, so the function into which they were inlined counts as the caller.
   struct InlinedPlace {
     std::string name, place;
   };
@@ -82,8 +82,8 @@ class DebugInfo {
   // The place of the code in the source: "store.c:71". "" if it is unknown.
   [[nodiscard]] std::string source_of(std::uint64_t address) const;
 
-  // Where a variable is stored when a thread is at an address. `entry`: it is the address of a function's first
-  // instruction. `function`: the function to which the frame belongs.
+  // Where a variable is stored when a thread is at `address`. `entry`: `address` is the first instruction of a
+  // function. `function`: the function to which the frame belongs.
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address, bool entry, Dwarf_Die* function) const;
   [[nodiscard]] Stand stand(Dwarf_Die variable, std::uint64_t address) const;
 

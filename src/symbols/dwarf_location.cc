@@ -41,7 +41,7 @@ class Evaluation {
   }
 
  private:
-  // The location that the operations until now describe.
+  // The location that the operations so far describe.
   Stand settle() {
     if (current_) return *std::exchange(current_, std::nullopt);
     if (stack_.size() != 1) return gone();

@@ -199,7 +199,7 @@ std::shared_ptr<const std::map<std::int64_t, std::string>> enumerators(Dwarf_Die
   return names;
 }
 
-// Adds a value of `size` bytes, stored at `stand`.
+// Sets `out` to read a value of `size` bytes that is stored at `stand`.
 void put_bits(const Stand& stand, std::uint64_t size, Reading& out) {
   if (stand.how == Stand::How::unknown) {
     out.refused = stand.refused;
@@ -304,7 +304,7 @@ Result<Reading> read_value(Dwarf_Die type, Stand stand, const std::string& name,
       else if (word_chain(pointer, out.fetch.at, out.refused)) (void)word_chain(length, out.fetch.length, out.refused);
       return out;
     }
-    // Skip types that only contain one value, such as an atomic, or a distinct type for a number.
+    // If the type contains only one value (an atomic, or a structure around a number), read that value.
     std::vector<Member> members = members_of(&type);
     std::erase_if(members, [](Member& member) {
       auto inner = type_of(&member.die);

@@ -22,8 +22,8 @@ namespace rose::symbols {
 // value is returned by Rust's calling convention.
 [[nodiscard]] Stand returned_stand(Dwarf_Die* type, bool rust);
 
-// The parts of an argument that are simple enough to be recorded although nobody requested them. Each has the form in
-// which it follows the argument's name: "" for the argument itself, "->term" for a member. Empty if there are none.
+// The parts of an argument that are simple enough to be recorded although nobody requested them, each as a query writes
+// it after the argument's name: "" for the argument itself, "->term" for a member. Empty if there are none.
 [[nodiscard]] std::vector<std::string> simple_members(Dwarf_Die* typed);
 
 // True if a Go variable has the type `error`.

@@ -9,8 +9,8 @@ namespace {
 
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
 
-// The package of a function: "crypto/sha256" for "crypto/sha256.(*digest).Write". Type arguments in brackets may
-// contain other paths.
+// The package of a function: "crypto/sha256" for "crypto/sha256.(*digest).Write". Type arguments in brackets are left
+// out, because they may contain other paths.
 std::string_view package_of(std::string_view function) {
   const std::string_view head = function.substr(0, function.find_first_of("[("));
   const std::size_t slash = head.rfind('/');

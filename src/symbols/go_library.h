@@ -7,9 +7,9 @@
 namespace rose::symbols {
 
 // True if the function (for example "crypto/sha256.(*digest).Write") belongs to the Go distribution. `file` is its
-// source file. The paths of standard packages contain no host name, and their files are in folders of the same name:
-// below the src folder of a GOROOT or, with -trimpath, without a root. If the file is unknown ("") or has no folder,
-// the name alone decides.
+// source file. The path of a standard package contains no host name, and its files are in a folder with the same path.
+// In `file`, this path comes after the src folder of a GOROOT; with -trimpath, `file` begins with it. If the file is
+// unknown ("") or has no folder, the name alone decides.
 [[nodiscard]] bool of_go_library(std::string_view function, std::string_view file);
 
 // The module of a source file, according to the path of the file: "github.com/tendermint/tendermint" for

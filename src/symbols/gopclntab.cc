@@ -153,7 +153,7 @@ std::vector<GoFunction> go_functions(std::span<const std::uint8_t> table, std::u
     const auto entry = get(place), data_offset = get(place + field), next = get(place + 2 * field);
     if (!entry || !data_offset || !next || *next < *entry || *data_offset > table.size()) break;
     const std::uint64_t data = layout->data + *data_offset;
-    // The function's record contains its entry once more. 32-bit words follow it.
+    // The function's record begins with its entry, which the table contains, too. 32-bit words follow it.
     const std::uint64_t words = data + field;
     const auto name_at = bytes.u32(words);
     if (!name_at) break;

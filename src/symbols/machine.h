@@ -19,8 +19,9 @@ struct Machine {
   std::span<const std::uint8_t> arguments;
   std::span<const std::uint8_t> go_arguments;  // registers with the arguments of Go functions
   std::uint8_t returned = 0;                   // the register with the result of a C function
-  std::uint8_t caller = 0;       // at a function's entry: the register with the return address, or with its address
-  bool caller_on_stack = false;  // `caller` contains the address of the return address, which is on the stack
+  // at a function's entry: the register with the return address or, on some machines, with its location on the stack
+  std::uint8_t caller = 0;
+  bool caller_on_stack = false;  // true: `caller` contains the location of the return address on the stack
   std::uint8_t goroutine = 0;    // in Go functions, the register that points to the runtime's g
   // the frame pointer; it points to the frame pointer of the caller, after which the return address is stored
   std::uint8_t frame = 0;

@@ -24,9 +24,9 @@ struct Spelling {
 [[nodiscard]] bool spelling_matches(std::string_view pattern, std::string_view name, std::string_view linkage_name,
                                     const Spelling& spelling);
 
-// These two functions serve an index of names. for_each_spelling() reports the texts under which a function is to be
-// found, for_each_lookup() those for which to look if a pattern has no '*' and '?'. The caller must still check each
-// function that it finds with spelling_matches().
+// These two functions serve an index of names. for_each_spelling() reports the keys under which the index stores a
+// function. for_each_lookup() reports the keys to look up for a pattern without '*' and '?'. The caller must still
+// check each function that it finds with spelling_matches().
 void for_each_spelling(std::string_view name, std::string_view linkage_name, const Spelling& spelling,
                        const std::function<void(std::string_view)>& each);
 void for_each_lookup(std::string_view pattern, const std::function<void(std::string_view)>& each);

@@ -27,7 +27,7 @@ struct Query {
   std::string name;                  // name of the argument or variable
   int number = 0;                    // 3 for "arg3", unless a parameter has exactly this name; 0: no number
   std::vector<std::string> members;  // members to follow
-  bool at_return = false;            // for callers: those to which the function returns, when it returns
+  bool at_return = false;            // for callers: record, when the function returns, the callers to which it returns
   // For callers: include the callers of the callers, if frame pointers lead to them.
   bool outer = false;
   // For callers of inlined copies: include only the copies that list_inlined() returns, because only the entries of

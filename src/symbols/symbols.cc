@@ -267,8 +267,8 @@ Result<std::vector<Located>> search_in(std::vector<Binary>& files, std::optional
   }
   std::vector<Located> located;
   for (Binary& file : files) {
-    // Keep each function once, under the requested name with the best rank. Several functions may begin at one address:
-    // a function, a copy that is inlined at its very beginning, and copies that are inlined in that copy.
+    // Keep each function once, under the requested name with the smallest rank. Several functions may begin at one
+    // address: a function, a copy that is inlined at its very beginning, and copies that are inlined in that copy.
     std::stable_sort(file.found.begin(), file.found.end(), [](const Entry* a, const Entry* b) {
       return std::tie(a->function.address, a->rank, a->function.name) <
              std::tie(b->function.address, b->rank, b->function.name);

@@ -72,7 +72,7 @@ struct ElfEnd {
   void operator()(Elf* elf) const { elf_end(elf); }
 };
 
-// Sets the address range that the file's segments occupy. Returns false if none of them is the mapped range.
+// Sets the address range that the file's segments occupy. Returns false if no segment belongs to the mapping.
 bool place(Module& module) {
   std::unique_ptr<Elf, ElfEnd> elf(elf_begin(module.fd.get(), ELF_C_READ, nullptr));
   GElf_Ehdr header;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostFollowed = 64;
 
 // Code refers to a table of functions by an address near the beginning of the table. These are the possible distances
-// from that address to the word with the function. In a table of C, it is 0. In C++, it is 16: code refers to the first
+// from that address to the word with the function. In C, the distance is 0. In C++, it is 16: code refers to the first
 // virtual function of a class, and the function that a thread executes is the third one. In Rust, it is 24: three words
 // about the object come before its function.
 constexpr std::uint64_t kBeforeFunction[] = {0, 16, 24};

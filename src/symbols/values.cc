@@ -24,8 +24,9 @@ constexpr std::size_t kMostMeant = 16;  // most functions that one query may mat
 constexpr std::size_t kMostInlinedCopies = 32;
 constexpr std::size_t kMostCalls = 32;  // most calls of one function that are listed
 constexpr std::uint64_t kCreatorReaderBytes = 64;
-constexpr std::size_t kMostOuter = 4;        // most levels of callers that are listed
-constexpr const char* kGoError = "error";    // the member by which a query names the last result, and the type of it
+constexpr std::size_t kMostOuter = 4;  // most levels of callers that are listed
+// the member with which a query asks for the last result of type `error`, and the name of that type
+constexpr const char* kGoError = "error";
 constexpr std::size_t kMostAskedOfOne = 12;  // most arguments and members of one function that are recorded
 
 }  // namespace
@@ -299,7 +300,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return function.address + (function.probe_offset - function.offset);
   }
 
-  // Adds a site. If there is none, adds the reason.
+  // Adds a site for the value or, if it cannot be recorded, the reason.
   Result<void> put(const Query& query, Dwarf_Die typed, const Stand& stand, std::uint64_t address,
                    const std::string& function, Answer& answer) const {
     ROSE_TRY(Reading reading,

@@ -67,7 +67,8 @@ class CodeNames {
   virtual ~CodeNames() = default;
   [[nodiscard]] virtual std::string at(
       std::uint64_t address) const = 0;  // "store (store.c:71)"; "" outside the file's code
-  // For the function at this address, if code in another file calls it: "a library, from main". "" if unknown.
+  // The caller of the function at this address, if the call comes from another file: "a library, from main". "" if
+  // unknown.
   [[nodiscard]] virtual std::string handed_over(std::uint64_t) const { return {}; }
 };
 
