@@ -16,11 +16,11 @@ namespace rose {
 class HeldChild {
  public:
   // `own_group` is for helpers that run in addition to the actual work. The child leads a process group. When the child
-  // ends, is ended by end(), or rose ends, all descendants of the child are ended as well, including those in other
-  // sessions and groups. For this purpose, an intermediate process of rose runs between rose and the command, and pid()
-  // returns the id of that process. The command's stdin is empty, its stdout is discarded, errors() returns its stderr,
-  // and its signal dispositions are the defaults. With `shares_terminal` the child inherits the terminal and everything
-  // else from rose.
+  // ends, when end() ends it, or when rose ends, all descendants of the child are ended as well, including those in
+  // other sessions and groups. For this purpose, an intermediate process of rose runs between rose and the command, and
+  // pid() returns the id of that process. The command's stdin is empty, its stdout is discarded, errors() returns its
+  // stderr, and its signal dispositions are the defaults. With `shares_terminal` the child inherits the terminal and
+  // everything else from rose.
   enum class Kind { shares_terminal, own_group };
   // Searches PATH. The child runs in the current folder.
   [[nodiscard]] static Result<HeldChild> fork_held(const std::vector<std::string>& argv, Kind kind);

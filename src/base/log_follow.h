@@ -24,7 +24,8 @@ class LogFollower {
   explicit LogFollower(std::filesystem::path file, std::filesystem::path folder = {})
       : path_(std::move(file)), folder_(std::move(folder)) {}
 
-  // Where reading starts; by default at the beginning. A file that is created later is read from its beginning.
+  // Sets where reading starts; by default, it starts at the beginning. A file that is created later is read from its
+  // beginning.
   void begin_at(std::uint64_t offset);
   void begin_at_end();
 

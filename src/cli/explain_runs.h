@@ -53,7 +53,7 @@ class ComparedRuns {
                                                                   const schedule::Schedule& schedule,
                                                                   schedule::Verdict wanted,
                                                                   std::optional<std::int64_t> since_ns);
-  // Completes stacks without Java frames (explain/stacks_before.h), for which it makes a run when it is first called.
+  // Adds missing Java frames to stacks (explain/stacks_before.h). The first call makes a run to record these frames.
   [[nodiscard]] Result<void> complete_java_stacks(explain::Input& input);
   [[nodiscard]] Result<void> add(const replay::ValueQueries& asked, const replay::ContrastOptions& options,
                                  bool& story_taken, Compared& out);

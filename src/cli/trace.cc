@@ -229,7 +229,7 @@ Result<int> trace_running(const TraceOptions& options, const Common& common) {
     const std::optional<int> status = command->end(5000);
     how = command->describe(status.value_or(0));
     if (!ended || !status) return;
-    // This dump is the first one after the end of the command, so the command's end is its cause.
+    // The dump that follows is the first one after the end of the command, so the command's end is its cause.
     const bool failed = WIFSIGNALED(*status) || WEXITSTATUS(*status) != 0;
     why = {failed && triggers.on_crash ? observe::TriggerKind::crash : observe::TriggerKind::end, how};
   };
@@ -380,7 +380,8 @@ Result<int> trace_deployment(const TraceOptions& options, const Common& common) 
     if (recording) recording->stop();
   };
 
-  // Recordings of nodes are in the run's directory. The user asked for them, so keep it whatever the verdict is.
+  // Recordings of nodes are in the run's directory. The user asked for them, so keep the directory whatever the verdict
+  // is.
   const bool records =
       std::any_of(config.nodes.begin(), config.nodes.end(), [](const config::Node& node) { return node.record; });
   ROSE_TRY(replay::RunStore store, replay::RunStore::open(std::nullopt, options.keep || records, "trace", config.file));

@@ -47,7 +47,7 @@ class Turns {
   // Call this with the result of a variant: whether it reproduced the bug, or nothing if the run was inconclusive.
   void tried(const Beside& one, std::optional<bool> showed) {
     if (!one.part || !showed) return;
-    // Insert the variant behind the next one, so that it alternates with the other variants.
+    // Insert the variant after the one that is next, so that variants of this fault alternate with the others.
     if (auto other = other_part(schedule_, one, *showed))
       waiting_.insert(waiting_.begin() + (waiting_.empty() ? 0 : 1), *std::move(other));
   }
@@ -69,7 +69,7 @@ class Turns {
       if (more && (!more_sound || reproduced <= good)) {
         turns.push_back({ContrastRun::schedule, &schedule_, "the schedule", nullptr});
         ++tries, ++reproduced;
-        // Until the bug is reproduced for the first time, make one run after the other.
+        // Until the bug is reproduced for the first time, make only one run at a time.
         if (!begun) break;
       } else if (more_sound) {
         turns.push_back({ContrastRun::sound, &sound_, "without faults", nullptr});

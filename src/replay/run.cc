@@ -93,8 +93,8 @@ class Observers final : public deploy::NodeObserver {
     }
     if (injector_ != nullptr) injector_->on_end(node, end);
   }
-  // All unplanned ends of nodes. Call this when the deployment no longer exists, because a thread of it reports the
-  // ends.
+  // All unplanned ends of nodes. Call this when the deployment no longer exists, because until then one of its threads
+  // may report further ends.
   struct End {
     std::size_t node = 0;
     deploy::EndInfo how;
@@ -223,7 +223,7 @@ class OneRun {
   }
 
   // If a node ends by itself while nothing is injected, it was started incorrectly, or the bug occurs without faults.
-  // Warn, because without `ready` nothing else detects this.
+  // Warn, because without `ready` nothing else detects such an end.
   void warn_of_ends() const {
     std::set<std::size_t> reported;
     for (const auto& [index, end, at_ns, words] : observers_.ends()) {
@@ -492,8 +492,8 @@ class OneRun {
     std::unique_ptr<observe::Exchange> exchange;
     std::uint64_t workload_cgroup = 0;
     if (config_.workload) exchange = count_exchange();
-    // Faults count what nodes do from here on. This must be before the workload's first action, because a node may
-    // react to it at once.
+    // Faults count what nodes do from here on. The counting must begin before the workload's first action, because a
+    // node may react to this action at once.
     began_ns_ = monotonic_ns();
     if (injector_) injector_->workload_began(began_ns_);
     if (config_.workload) {
@@ -814,7 +814,7 @@ std::vector<observe::Target> targets_of(const config::Config& config, const depl
     }
     if (profile != nullptr && !profile->functions.empty() && !target.binaries.empty()) {
       // The profile contains the rates of these functions, so watch the infrequent ones by name and drop the patterns.
-      // Search them in the files of this configuration. Some functions may be missing there, which is no error.
+      // Search them in the files of this configuration. Functions that are missing in these files are no error.
       std::set<std::string> rare;
       for (const auto& [function, binary] : profile::rare_functions(*profile, info.name)) rare.insert(function);
       for (const std::string& function : rare) target.profiled.push_back({function, {}});

@@ -51,8 +51,8 @@ using ChangedOutside = std::map<std::string, std::string>;
 
 inline constexpr int kMostAutomaticJobs = 8;
 
-// The number to measure next if `jobs` runs in parallel do not keep their timing: half of it, rounded up, so that 3 is
-// followed by 2. `excess`: the largest TimingRange::excess() of these runs; 0 if the timing is not the reason. When
+// The number to measure next if `jobs` runs in parallel do not keep their timing: half of `jobs`, rounded up, so that 3
+// is followed by 2. `excess`: the largest TimingRange::excess() of these runs; 0 if the timing is not the reason. When
 // runs share the processors, their times grow at most in proportion to their number, so with fewer runs they shrink at
 // most in proportion. Therefore numbers for which even such times would exceed the range are left out.
 [[nodiscard]] int fewer_runs(int jobs, double excess = 0);

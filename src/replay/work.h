@@ -66,13 +66,13 @@ struct Usual {
 
 // The reason why a run with planned faults does not count; "" if it counts. A workload that failed before any fault
 // fired would have failed without faults. A workload that exchanges data with the nodes in runs without faults, but not
-// in this run, did not exercise the system. If it is unknown what runs without faults do, a workload that failed or
-// timed out and exchanged nothing does not count either, unless the bug was reproduced.
+// in this run, did not exercise the system. If it is unknown what runs without faults do, a run that did not reproduce
+// the bug does not count, either, if its workload failed or timed out and exchanged nothing.
 [[nodiscard]] std::string doubt_of(const Work& work, const std::optional<profile::WorkloadUse>& usual,
                                    const schedule::Schedule& schedule, const schedule::RunResult& result);
 
 // The reason why the ends of its nodes make a run with planned faults not count; "" if it counts. Only for a run in
-// which the oracle found nothing. There are two reasons, unless the same happens in runs without faults:
+// which the oracle found nothing. There are two reasons; neither applies if the same happens in runs without faults:
 // - A node that failed by itself before any fault fired, and was down at the end, was not tested: its program cannot be
 //   started, or lacks a file. An end with status 0, or by a signal that workloads send (SIGKILL, SIGTERM, SIGINT),
 //   may be intended.

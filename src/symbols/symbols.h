@@ -72,8 +72,8 @@ class FunctionTable {
   std::unique_ptr<Held> held_;
 };
 
-// A function, and the file that contains it. For several files, find_functions() reads each file once, and a pattern or
-// source needs to match in only one of them.
+// A function, and the file that contains it. The find_functions() for several files reads each file once; a pattern or
+// source needs to match in only one of the files.
 struct Located {
   std::filesystem::path binary;
   Function function;
