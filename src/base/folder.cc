@@ -277,7 +277,7 @@ class AsOwner {
  public:
   AsOwner(uid_t uid, gid_t gid) {
     ::syscall(SYS_setfsgid, gid);
-    // changing from 0 drops the capabilities over files, changing back to 0 restores them
+    // changing this id from 0 drops the capabilities over files, changing it back to 0 restores them
     ::syscall(SYS_setfsuid, uid);
   }
   AsOwner(const AsOwner&) = delete;
@@ -308,8 +308,8 @@ class AsReader {
   AsOwner as_;
 };
 
-// On the path to an entry: the first folder that belongs to a user other than root, and the rest of the path from
-// there.
+// The first folder on the path to an entry that belongs to a user other than root, and the rest of the path from that
+// folder on.
 struct Theirs {
   Fd folder;
   Owner owner;

@@ -204,7 +204,7 @@ std::string bash_script(const Program& program) {
 
 // zsh
 
-// Escapes text inside [] and between the colons of a specification.
+// Escapes text that is inside [] or between colons in a specification.
 std::string zsh_text(std::string text) {
   text = replaced(std::move(text), "\\", "\\\\");
   for (const char* special : {"[", "]", ":"}) text = replaced(std::move(text), special, std::string("\\") + special);

@@ -69,9 +69,9 @@ void take_answers(const replay::Run& run, Compared& into) {
   }
 }
 
-// Appends to `into.questions` the position of each asked query in `into.input.questions`. Adds a query that is not
-// there yet, and marks in the earlier runs that they did not record its values. Returns the positions of the queries
-// that the new runs do not record.
+// Appends to `into.questions` the position of each asked query in `into.input.questions`. If a query is new, adds it to
+// `into.input.questions`, and marks in the earlier runs that they did not record its values. Returns the positions of
+// the queries that the new runs do not record.
 std::set<std::uint32_t> add_questions(const replay::ValueQueries& asked, Compared& into) {
   std::vector<explain::Question>& all = into.input.questions;
   std::set<std::uint32_t> unasked;

@@ -43,7 +43,7 @@ std::string page_name(const Program& program, const std::vector<std::string>& wo
   return name;
 }
 
-// Keeps source lines short, including escapes; roff fills them.
+// Wraps the text, so that lines of the page's source are short even with escapes. roff fills the lines again.
 std::string filled(std::string_view text) {
   std::string out;
   for (const std::string& line : wrapped(text, 66)) out += roff(line) + "\n";

@@ -41,8 +41,8 @@ struct RecordingOptions {
 [[nodiscard]] Result<std::shared_ptr<observe::RecordingSources>> recording_sources(
     const RecordingOptions& options, const std::vector<std::string>& nodes);
 
-// Writes the last dump to the file or folder `out`. Its content exists nowhere else. Therefore, if the disk is full,
-// writing is retried for a while or until a further Ctrl-C.
+// Writes the last dump to the file or folder `out`. The content of this dump exists nowhere else. Therefore, if the
+// disk is full, writing is retried for a while or until a further Ctrl-C.
 [[nodiscard]] Result<observe::WrittenDump> write_last(const std::filesystem::path& out,
                                                       const std::function<Result<observe::WrittenDump>()>& write);
 

@@ -262,7 +262,7 @@ std::string from_here(const std::string& incident) {
   return shell_quoted(std::filesystem::absolute(script, ignored).string()) + incident.substr(end);
 }
 
-// A script that is named by a path at the beginning must exist and be executable before anything starts.
+// If the incident begins with the path of a script, the script must exist and be executable before anything starts.
 Result<void> check_incident(const std::string& incident) {
   const std::string script = incident.substr(0, incident.find_first_of(" \t\n;&|<>()"));
   if (script.find_first_of("$`'\"\\*?[={") != std::string::npos) return {};

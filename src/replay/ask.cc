@@ -186,8 +186,8 @@ Result<ValueQueries> ask(const config::Config& config, const std::vector<std::st
     for (auto& [binary, file] : files) {
       Result<symbols::Answer> answer = file.answer(query);
       if (answer) found = true, asking.take(binary, *answer);
-      // If only a member is missing, the message about it is shorter and more helpful than the one about an unknown
-      // function.
+      // Keep the shortest message: if only a member is missing, the message about it is shorter and more helpful than
+      // the one about an unknown function.
       else if (!missing || missing->message.size() < answer.error().message.size()) missing = answer.error();
     }
     if (!found && proposed) {

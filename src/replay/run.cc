@@ -93,8 +93,7 @@ class Observers final : public deploy::NodeObserver {
     }
     if (injector_ != nullptr) injector_->on_end(node, end);
   }
-  // All unplanned ends of nodes. Call this when the deployment no longer exists, because until then one of its threads
-  // may report further ends.
+  // An unplanned end of a node.
   struct End {
     std::size_t node = 0;
     deploy::EndInfo how;
@@ -105,6 +104,7 @@ class Observers final : public deploy::NodeObserver {
   static bool may_be_intended(const deploy::EndInfo& end) {
     return end.signalled ? end.code == SIGKILL || end.code == SIGTERM || end.code == SIGINT : end.code == 0;
   }
+  // Call this when the deployment no longer exists, because until then one of its threads may report further ends.
   [[nodiscard]] const std::vector<End>& ends() const { return ends_; }
   void on_planned(std::size_t node, bool planned) override {
     if (tracer_ != nullptr) tracer_->set_planned(config_.nodes[node].name, planned);

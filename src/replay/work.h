@@ -81,10 +81,10 @@ struct Usual {
                                    const schedule::RunResult& result);
 
 // Reports that the disk with a run's files is or was full: the output of nodes, workload and oracle may be truncated.
-// Looks at the disk again and again, because the disk may have room again later, although output that could not be
-// written before is lost. A look takes about a microsecond. Assumption: less than 256 MiB are written in 10 ms (25
-// GiB/s). Goal: a disk that is full for a millisecond is seen, and the looks cost no noticeable time. So it looks every
-// 10 ms while there is more room than 256 MiB, and otherwise every millisecond.
+// One look at the end would not be enough: the disk may have room again by then, although output was lost before.
+// Assumptions: a look takes about a microsecond, and less than 256 MiB are written in 10 ms (25 GiB/s). Goal: a disk
+// that is full for a millisecond is seen, and the looks cost no noticeable time. Therefore a thread looks every 10 ms
+// while there is more room than 256 MiB, and otherwise every millisecond.
 class DiskWatch {
  public:
   explicit DiskWatch(std::filesystem::path run_dir);

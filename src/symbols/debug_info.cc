@@ -444,7 +444,7 @@ LineFound DebugInfo::line(const std::string& file, int wanted, const std::string
     int line;
     std::uint64_t address;
     Dwarf_Die unit;
-    // number of the stretch; consecutive entries of the line table for one line belong to the same stretch
+    // number of the stretch to which the row belongs; a stretch is a sequence of line table entries for one line
     std::size_t stretch;
   };
   std::vector<Row> rows;

@@ -11,7 +11,7 @@ namespace rose::symbols {
 namespace {
 
 constexpr std::size_t kMostOperations = 64;
-constexpr int kDeepestExpression = 4;  // most nested expressions, such as a frame base or the address of a frame
+constexpr int kDeepestExpression = 4;  // deepest nesting of expressions, such as a frame base or the address of a frame
 
 const char* const kGone = "optimized out at that address";
 Stand gone() { return Stand::nowhere(kGone); }

@@ -74,9 +74,9 @@ bool of_go_library(std::string_view function, std::string_view file) {
   const std::size_t root = file.rfind(kSources);
   const std::string_view folder = root == std::string_view::npos ? file : file.substr(root + kSources.size());
   if (!is_known(folder)) return false;
-  // If the function that contains a literal was inlined, the literal is named after the function into which it was
-  // inlined: "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". Therefore the literal's source file decides. If
-  // the path has no root, the folder of the file decides, because no module may have the path of a standard package.
+  // If the function around a literal was inlined into another function, the literal is named after this other function:
+  // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". Therefore the literal's source file decides. If the path
+  // has no root, the folder of the file decides, because no module may have the path of a standard package.
   if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
   // The package in the name decides, not the folder, because some functions of one package are implemented in another
   // one. A name without a package is in Go's library only if it is a local name in an assembly file.

@@ -320,7 +320,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     return {};
   }
 
-  // Answers a query about a parameter of a function with debug information, or of an inlined copy.
+  // Answers a query about a parameter, either of a function that has debug information or of an inlined copy.
   Result<void> parameter(const Query& query, FunctionDie& function, Answer& answer) const {
     const std::vector<Parameter> parameters = DebugInfo::parameters(function);
     const Parameter* wanted = nullptr;
