@@ -66,8 +66,8 @@ std::int64_t monotonic_ns() { return now_ns(CLOCK_MONOTONIC) - time_offsets().mo
 std::int64_t wall_ns() { return now_ns(CLOCK_REALTIME); }
 
 std::int64_t wall_offset_ns() {
-  // Reads the wall clock between two monotonic readings. This thread may be preempted between them, so the attempt with
-  // the smallest gap is used.
+  // Reads the wall clock between two monotonic readings. This thread may be preempted between the readings, so the
+  // attempt with the smallest gap is used.
   std::int64_t best_gap = INT64_MAX;
   std::int64_t offset = 0;
   for (int i = 0; i < 5; ++i) {

@@ -308,8 +308,8 @@ class AsReader {
   AsOwner as_;
 };
 
-// The first folder on the path to an entry that belongs to a user other than root, and the rest of the path from that
-// folder on.
+// Of the folders on the path to an entry, the first one that belongs to a user other than root, and the rest of the
+// path from that folder on.
 struct Theirs {
   Fd folder;
   Owner owner;

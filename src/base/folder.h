@@ -102,8 +102,8 @@ class OpenFolder {
   std::filesystem::path path_;
 };
 
-// A path that leads to the open file or folder, whatever its name is now. For functions that take a path. Valid in this
-// process only.
+// Returns a path for functions that need one. It leads to the open file or folder, whatever the name of the file is
+// now. Valid in this process only.
 [[nodiscard]] std::string own_path(int fd);
 
 // Opens `file` (relative, or an absolute path below `folder`) like OpenFolder::file. If `folder` is empty, the user

@@ -58,7 +58,7 @@ void end_children() {
   }
 }
 
-// Runs in the process between rose and the command, the keeper. It ends all descendants of the command, in whatever
+// Runs in the keeper, the process between rose and the command. It ends all descendants of the command, in whatever
 // session and group, when the command has ended or when rose closes its end of `go`, and therefore also when rose dies.
 [[noreturn]] void keep(char** argv, int go, int failed, int null, int errors) {
   enum : int { kGo = 3, kFailed = 4, kFirstOther = 5 };

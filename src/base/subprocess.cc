@@ -248,8 +248,8 @@ class SideBySideRun {
     return fail_errno(ErrorKind::environment, "pidfd_open", error);
   }
 
-  // The cancellation descriptor first, then three descriptors for each command. The first of them is readable once the
-  // command has ended; the others are its stdout and its stderr.
+  // Returns the cancellation descriptor, followed by three descriptors for each command: the first of these is readable
+  // once the command has ended; the others are its stdout and its stderr.
   [[nodiscard]] std::vector<pollfd> awaited() const {
     std::vector<pollfd> waits = {{cancel::fd(), POLLIN, 0}};
     for (const Running& one : running_) {

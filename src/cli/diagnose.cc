@@ -65,8 +65,8 @@ std::vector<std::string> parts_of_the_search() {
   return names;
 }
 
-// The events of the failure for the report's time line: one lane for each node of the deployment, by the diagnosis's
-// mapping from the hosts and addresses of the dumps to nodes.
+// The events of the failure for the report's time line, with one lane for each node of the deployment. The diagnosis's
+// mapping determines the node to which a host or an address in the dumps belongs.
 std::vector<report::Source> incident_of(const diagnose::Inputs& inputs,
                                         const std::shared_ptr<const diagnose::NodeMap>& nodes) {
   std::vector<report::Source> incident;

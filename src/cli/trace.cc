@@ -1,5 +1,5 @@
 // rose trace: the flight recorder. Attaches to running processes or starts a command. With -c, no production system is
-// needed: the command starts the test deployment, runs its workload together with an incident, and writes a dump.
+// needed: rose starts the test deployment, runs its workload together with an incident, and writes a dump.
 #include <linux/capability.h>
 #include <poll.h>
 #include <sys/stat.h>

@@ -42,8 +42,8 @@ struct FoundRecording {
 // All recordings in this folder and its subfolders, sorted by name.
 [[nodiscard]] std::vector<FoundRecording> recordings_under(const std::filesystem::path& folder);
 
-// The recordings in a run's directory of nodes with `record`, sorted by node and then by start. Empty if the directory
-// does not exist.
+// The recordings that nodes with `record` have left in a run's directory, sorted by node and then by start. Empty if
+// the directory does not exist.
 [[nodiscard]] std::vector<std::filesystem::path> recordings_of(const config::Config& config,
                                                                const std::filesystem::path& run_dir);
 

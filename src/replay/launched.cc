@@ -25,8 +25,8 @@ namespace rose::replay {
 namespace {
 
 constexpr std::size_t kMostPrograms = 4;  // at most this many programs of a node
-// A node without a readiness probe may still be executing its script. If no program is visible yet that the script
-// launched, wait for one at most this long.
+// A node without a readiness probe may still be executing its script. If no program that the script launched is visible
+// yet, wait for one at most this long.
 constexpr std::int64_t kLaunchedNs = 15 * kSecond;
 
 struct Program {
@@ -140,8 +140,8 @@ void take(config::Node& node, const std::vector<Program>& programs, const std::f
   }
   std::vector<std::string> before = std::move(node.functions);
   node.functions = methods;
-  // The agent reaches only JVMs that rose recognises. A class name without a package does not show that a node runs
-  // Java. In that case, name the JVM as the node's program.
+  // The agent reaches only JVMs that rose recognises. A method whose class has no package does not show that the node
+  // runs Java. If there are only such methods, make the JVM the node's program.
   if (!jvm::runs_java(node) && std::all_of(node.binaries.begin(), node.binaries.end(), jvm::launches) &&
       stays(java, run_dir))
     node.binaries = {java};

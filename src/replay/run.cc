@@ -559,7 +559,7 @@ class OneRun {
     return {};
   }
 
-  // The processor time that the run has used until now. This includes commands other than nodes, because they are in
+  // The processor time that the run has used so far. This includes commands other than nodes, because they are in
   // the run's cgroup, too. 0: unknown.
   double cpu_seconds() const {
     if (deployment_->nodes().empty()) return 0;

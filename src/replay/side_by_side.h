@@ -27,8 +27,9 @@ struct TimingRange {
   // Says why the run is outside the range; "" if it is inside. The time until the nodes are ready is always compared.
   // The duration of the workload is compared only if `faults` is false, because faults may slow a workload down.
   [[nodiscard]] std::string outside(const RunLoad& load, bool faults) const;
-  // How far this run, made without faults, is outside the range: the larger of the ratios of its two times to the
-  // longest times in the range. At most 1 if it is inside.
+  // How far this run, made without faults, is outside the range. The time until its nodes were ready and the duration
+  // of its workload are divided by the longest such time in the range; returns the larger quotient. It is at most 1 if
+  // the run is inside the range.
   [[nodiscard]] double excess(const RunLoad& load) const;
 };
 
@@ -45,8 +46,8 @@ using ChangedOutside = std::map<std::string, std::string>;
 // none. Runs with such a path would interfere with each other.
 [[nodiscard]] std::string shared_path(const ChangedOutside& one, const ChangedOutside& other);
 
-// An upper bound of the number of runs like this one that the machine's processors and free memory allow, while their
-// nodes become ready within the range of this run.
+// An upper bound for the number of parallel runs with this load: the machine's processors and free memory suffice for
+// them, and their nodes can become ready within the range of this run.
 [[nodiscard]] int fitting_runs(const RunLoad& load, int processors, std::uint64_t free_memory, int most);
 
 inline constexpr int kMostAutomaticJobs = 8;

@@ -58,9 +58,10 @@ void add_names(const std::vector<symbols::Function>& inlined, std::vector<symbol
     if (names.insert(function.name).second) all.push_back(function);
 }
 
-// The functions that belong to a program itself. If there are source files, these decide; otherwise, the result is all
-// functions except those that every program has. For Go, it is the functions of the module that contains `main`. If the
-// program does little more than call libraries, the functions of the largest modules are added.
+// The functions that belong to a program itself. If source files are known, they decide which functions these are;
+// otherwise, the result is all functions except those that every program has. For Go, it is the functions of the module
+// that contains `main`. If the program does little more than call libraries, the functions of the largest modules are
+// added.
 Result<std::vector<symbols::Function>> own_functions(const std::string& binary) {
   ROSE_TRY(std::vector<symbols::Function> all, symbols::list_functions(binary, true));
   ROSE_TRY(const std::vector<symbols::Function> inlined, symbols::list_inlined(binary));

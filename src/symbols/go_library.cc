@@ -78,8 +78,9 @@ bool of_go_library(std::string_view function, std::string_view file) {
   // "etcd/raft.(*DefaultLogger).Info.(*Logger).Output.func1". Therefore the literal's source file decides. If the path
   // has no root, the folder of the file decides, because no module may have the path of a standard package.
   if (root == std::string_view::npos || (is_literal(function) && is_goroot(file.substr(0, root)))) return true;
-  // The package in the name decides, not the folder, because some functions of one package are implemented in another
-  // one. A name without a package is in Go's library only if it is a local name in an assembly file.
+  // The package in the name decides, not the folder, because some functions of one package are implemented in the
+  // folder of another package. A name without a package is in Go's library only if it is a local name in an assembly
+  // file.
   return package.empty() ? file.ends_with(".s") : is_known(package);
 }
 

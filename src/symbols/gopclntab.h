@@ -1,5 +1,5 @@
-// Reads the table with which Go's runtime unwinds (.gopclntab): the name, entry and source file of every function.
-// Stripped programs contain it, too. Pure; the bytes may be hostile. Private to symbols.
+// Reads the table with which Go's runtime unwinds stacks (.gopclntab): the name, entry and source file of every
+// function. Stripped programs contain it, too. Pure; the bytes may be hostile. Private to symbols.
 #pragma once
 
 #include <cstdint>

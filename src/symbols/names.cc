@@ -98,8 +98,8 @@ void strip_abi_tags(std::string_view& name) {
   }
 }
 
-// The position in `name` at which the parameter list at its end begins. If there is none, as in Go's
-// "main.(*Server).Apply" and in "Foo::operator()", the size of `name`.
+// Returns the position in `name` at which the parameter list at its end begins, or the size of `name` if there is no
+// such list, as in Go's "main.(*Server).Apply" and in "Foo::operator()".
 std::size_t parameters_begin(std::string_view name) {
   std::string_view text = name;
   for (bool again = true; again;) {

@@ -452,8 +452,9 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     else answer.remarks.push_back(words);
   }
 
-  // The type of the last result of a Go function, an `error`, or nil. Go assigns registers to the results in order. If
-  // a result does not fit into the remaining registers, Go puts it on the stack (Go's internal ABI specification).
+  // Reads the type of the `error` that a Go function returns as its last result; nil is a possible value. Go assigns
+  // registers to the results in order. If a result does not fit into the remaining registers, Go puts it on the stack
+  // (Go's internal ABI specification).
   [[nodiscard]] Reading go_error(std::vector<Parameter>& results) const {
     const std::span<const std::uint8_t> registers = machine().go_arguments;
     std::size_t used = 0;
