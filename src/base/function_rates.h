@@ -4,7 +4,7 @@
 // only headers of the standard library.
 //
 // A function is detached as soon as it is certainly hot, and then sampled after growing pauses, so that a function that
-// was busy only during startup is recognised as rare. All entries together may use a share of one CPU (a token bucket).
+// was busy only during startup is recognised as rare. Entries may cost a share of one CPU in total (a token bucket).
 // Above that share, the functions that were hottest in the last second are detached first, until the rest fits. The
 // choice does not depend on older history, so a short burst of one function never displaces rare ones.
 #pragma once

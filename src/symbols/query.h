@@ -12,7 +12,7 @@ namespace rose::symbols {
 
 struct Query {
   enum class Kind {
-    argument,  // f(arg1), f(name): on entry to the function
+    argument,  // f(arg1), f(name): the value of an argument on entry to the function
     result,    // f:return
     calls,     // f:calls: the calls that the function makes
     callers,   // f:callers: the callers, and the places of the calls; f:return:callers: those to which f returns
