@@ -204,12 +204,13 @@ def table(folder):
 def summary(rows):
     """Returns the summary of all cases for readers. The rank of each case is in measure.py's table, everything else in
     results.json."""
-    lines = [f"- first {most}: {sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}"
+    lines = [f"- a faulty function has rank {most}{' or better' if most > 1 else ''}: "
+             f"{sum(1 for r in rows if best(r) and best(r) <= most)} of {len(rows)}"
              for most in (1, 3, 10)]
     judged = [r for r in rows if r.get("stack_right") is not None]
     if judged:
-        lines.append(f"- the stack where the fault fired is right: {sum(1 for r in judged if r['stack_right'])} of "
-                     f"{len(judged)}")
+        lines.append("- the reported stack is the one on which the fault fired: "
+                     f"{sum(1 for r in judged if r['stack_right'])} of {len(judged)}")
     dates = sorted({r["date"] for r in rows if "date" in r})
     if dates:
         lines.append(f"- measured {dates[0]}" + (f" to {dates[-1]}" if dates[-1] != dates[0] else ""))

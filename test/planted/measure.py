@@ -662,13 +662,13 @@ def planted_summary(rows):
     for level in (1, 2, 3):
         of_level = [row for row in solved if row.get("level") == level]
         if of_level:
-            lines.append(f"- level {level}: median {median_of(of_level, 'schedules'):g} schedules before "
+            lines.append(f"- level {level}: a median of {median_of(of_level, 'schedules'):g} schedules before "
                          f"confirmation, in {len(of_level)} cases")
     blind = [row["blind"] for row in rows if row.get("blind")]
     if blind:
-        lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs hit; "
-                     f"{sum(1 for b in blind if b['hits'] >= SOLVED_SHARE * b['runs'])} of {len(blind)} cases at 80 % "
-                     f"or more")
+        lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs "
+                     f"reproduced the bug; in {sum(1 for b in blind if b['hits'] >= SOLVED_SHARE * b['runs'])} of "
+                     f"{len(blind)} cases, 80 % or more of the runs did")
     return lines
 
 
@@ -696,8 +696,8 @@ def both_summary(rows):
         if alone:
             differences.append(before_confirming(row["from_both"]) - min(alone))
     return [f"- dump and logs together: {len(solved)} of {len(rows)} solved" +
-            (f"; runs before confirmation beside the better of the two: median {statistics.median(differences):+g}, "
-             f"at worst {max(differences):+g}"
+            (f"; compared with dump or logs alone, whichever is better, the number of runs before confirmation changes "
+             f"by {statistics.median(differences):+g} (median), at worst by {max(differences):+g}"
              if differences else "")]
 
 
@@ -717,7 +717,8 @@ def bugs_summary(rows):
     ]
     blind = [row["blind"] for row in rows if row.get("blind")]
     if blind:
-        lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs hit")
+        lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs "
+                     f"reproduced the bug")
     return lines
 
 
@@ -761,9 +762,9 @@ def noise_summary(rows):
         if not both:
             continue
         ratios = [finding_runs(noisy) / max(1, finding_runs(row)) for row, noisy in both if noisy["solved"]]
-        lines.append(f"- in noise {strength} (`--noise {strength}`, see noise.py): {len(ratios)} of {len(both)} that "
-                     f"are solved without noise" +
-                     (f", in a median of {statistics.median(ratios):.2f} times the runs" if ratios else ""))
+        lines.append(f"- with noise of strength {strength} (`--noise {strength}`, see noise.py): {len(ratios)} of the "
+                     f"{len(both)} that are solved without noise are solved" +
+                     (f", in {statistics.median(ratios):.2f} times as many runs (median)" if ratios else ""))
     return lines
 
 
