@@ -26,7 +26,8 @@ Command exec_command() {
   return {
       .name = "exec",
       .summary =
-          "Execute a command whose system calls a running schedule may change: the entry point of a container or unit",
+          "Execute a command so that a running schedule can change its system calls; for entry points of containers "
+          "and units",
       .description =
           "Use it for nodes to which rose attaches (attach = { ..., exec = true }). Without a run, or if the run's "
           "schedule concerns no call of the node, the command is executed unchanged.",

@@ -329,13 +329,13 @@ Command explain_command() {
           "runs in which each fault fires one call earlier or later, fires without its conditions, or is shorter. It "
           "compares what the nodes do after the first fault in failing and in correct runs: functions entered or no "
           "longer entered, failed and state-changing calls, log messages, ends of processes, silences. Differences "
-          "between runs of the same kind are noise and do not count.\n\nIt prints the suspects, best first, and the "
-          "story from the fault to the symptom. If failing and correct runs differ only by noise, it reports "
-          "this.\n\nIt watches the functions that `functions` and `sources` of the configuration name. Without these "
-          "keys, it watches all functions of the node's own program that are in its debug information, or, for a JVM, "
-          "the package of the main class. A node whose command is a script is started once, to find the program that "
-          "it runs. The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 when nothing was "
-          "found or the runs were inconclusive.",
+          "between runs of the same kind are noise and do not count.\n\nIt prints the suspects, best first, and what "
+          "happened from the fault to the symptom. If failing and correct runs differ only by noise, it reports this "
+          "instead.\n\nIt watches the functions that `functions` and `sources` of the configuration name. Without "
+          "these keys, it watches all functions of the node's own program that are in its debug information, or, for "
+          "a JVM, the package of the main class. A node whose command is a script is started once, to find the "
+          "program that it runs. The exit code is 0 when something was found, 1 when the bug was not reproduced, 4 "
+          "when nothing was found or the runs were inconclusive.",
       .examples = {"rose explain schedule.toml -c rose.toml", "rose explain --from why",
                    "rose explain schedule.toml -c rose.toml --runs 8 --jobs 2 --report why",
                    "rose explain schedule.toml -c rose.toml --ask 'store(text)' 'store:return' 'store.c:31:bad'",
@@ -362,15 +362,15 @@ Command explain_command() {
                .slot = &options->runs,
                .value = "N",
                .help =
-                   "Make N runs that reproduce the bug, and N runs without faults. To get the former, at most 2 * N + "
-                   "2 "
-                   "runs of the schedule are made. Fewer than 4 are refused, because no difference would be "
-                   "significant. Without this option, two more runs that reproduce the bug and two more without faults "
-                   "are made at a time while noise prevents a result. One further run records the callers of functions "
-                   "that only failing runs enter, and of functions that are entered next after failed calls. Another "
-                   "further run, without faults, records the callers of functions that only correct runs enter. If the "
-                   "schedule has a clock fault, a third further run records the callers of functions that decided "
-                   "differently than without the fault, because a caller may have read the clock",
+                   "Make N runs that reproduce the bug, and N runs without faults. To get N runs that reproduce the "
+                   "bug, at most 2 * N + 2 runs of the schedule are made. Fewer than 4 are refused, because no "
+                   "difference would be significant. Without this option, if noise prevents a result, two more runs "
+                   "that reproduce the bug and two more without faults are made, at most twice. One further run "
+                   "records the callers of functions that only failing runs enter, and of functions that are entered "
+                   "next after failed calls. Another further run, without faults, records the callers of functions "
+                   "that only correct runs enter. If the schedule has a clock fault, a third further run records the "
+                   "callers of functions that decided differently than without the fault, because a caller may have "
+                   "read the clock",
                .otherwise = std::to_string(kWantedRuns),
                .range = {{2, 100}}},
               {.names = "--jobs",
@@ -436,7 +436,7 @@ Command explain_command() {
           },
       .files =
           {{"DIR/report.html",
-            "With --report: a self-contained page with the suspects, and the story on the time line of a run."},
+            "With --report: a self-contained page with the suspects, and what happened in one run, with a time line."},
            {"DIR/explained.runs",
             "With --report: the data of the runs that is compared, without paths of this machine; --from reads it."}},
       .run = [options](const Common& common) { return run_explain(*options, common); },

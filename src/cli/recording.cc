@@ -61,7 +61,8 @@ std::vector<Option> recording_options(RecordingOptions& options) {
       {.names = "--after",
        .slot = &options.after,
        .value = "DURATION",
-       .help = "Write this long after the trigger, so that the window also contains what follows it",
+       .help = "Wait this long after the trigger before writing, so that the window also contains what follows the "
+               "trigger",
        .group = group},
       {.names = "--dump-cooldown",
        .slot = &options.cooldown,

@@ -344,23 +344,23 @@ Command replay_command() {
                    "--recording FILE [--node NODE] [--patience DURATION] -- CMD [ARG...]"},
       .description =
           "It runs the schedule in the test deployment repeatedly. For each fault it reports in how many runs the "
-          "fault was requested, has fired, and was effective. A fault is effective when it changes something: packets "
-          "are dropped, results of calls are changed, a limit is reached, processes end. It also reports how often the "
+          "fault was requested, fired, and was effective. A fault is effective when it changes something: packets are "
+          "dropped, results of calls are changed, a limit is reached, processes end. It also reports how often the "
           "bug was reproduced in conclusive runs.\n\nWith --expect bug it exits with 0 when the rate reaches "
           "target_rate. With --expect fixed, for the patched build, it exits with 0 when no run reproduced the bug, "
           "every planned fault that is not optional was effective, and at least one fault was effective in some run; "
-          "it prints the upper bound of the remaining rate. If a fault was not effective, or the workload did no work, "
-          "the result is inconclusive. What the workload does without faults is read from the profile.\n\nSeveral "
-          "schedules are a test suite. A folder means all schedules in it and below it. If -c names a file without a "
-          "slash, each schedule is replayed with the configuration of that name beside it, or with the nearest one in "
-          "a folder above it. All schedules are read and checked before the first one runs. The exit code is 0 when "
-          "all passed, 1 when one failed, 4 when none failed but one was inconclusive.\n\nWith --recording it runs one "
-          "node's program without the other nodes, possibly under gdb or valgrind. The program must be linked with "
-          "librose-rr. Messages, times, random numbers and the order of locks come from the node's recording (see "
-          "rose_rr.h). Such a replay needs no privilege and no configuration. The exit code is 0 when the recording "
-          "was replayed to its end, or to the point where the recorded program was killed, whatever the command's exit "
-          "status. It is 1 when the replay diverged; the message then names the record. It is 2 when the recording "
-          "cannot be replayed.",
+          "it prints the upper bound of the remaining rate. If a fault was not effective, or the workload did no "
+          "work, the result is inconclusive. What the workload does without faults is read from the "
+          "profile.\n\nSeveral schedules are a test suite. A folder means all schedules in it and below it. If -c "
+          "names a file without a slash, each schedule is replayed with the configuration of that name beside it, or "
+          "with the nearest one in a folder above it. All schedules are read and checked before the first one runs. "
+          "The exit code is 0 when all passed, 1 when one failed, 4 when none failed but one was "
+          "inconclusive.\n\nWith --recording it runs one node's program without the other nodes, possibly under gdb "
+          "or valgrind. The program must be linked with librose-rr. Messages, times, random numbers and the order of "
+          "locks come from the node's recording (see rose_rr.h). Such a replay needs no privilege and no "
+          "configuration. The exit code is 0 when the recording was replayed to its end, or to the point where the "
+          "recorded program was killed, whatever the command's exit status. It is 1 when the replay diverged; the "
+          "message then names the record. It is 2 when the recording cannot be replayed.",
       .examples = {"rose replay schedule.toml -c rose.toml --runs 10",
                    "rose replay schedule.toml -c rose.toml --expect fixed --junit replay.xml",
                    "rose replay tests/faults --jobs 4 --filter 'split-*' --tap replay.tap",
@@ -433,8 +433,8 @@ Command replay_command() {
               {.names = "--quarantine",
                .slot = &options->quarantine,
                .value = "RATE",
-               .help = "A schedule whose rate is at or above this but below target_rate is flaky: it is reported, "
-                       "but is not a failure"},
+               .help = "A schedule that reproduces at this rate or above, but below target_rate, is flaky: it is "
+                       "reported, but is not a failure"},
               {.names = "--junit",
                .slot = &options->junit,
                .value = "FILE",

@@ -514,15 +514,15 @@ Command trace_command() {
       .description =
           "It traces a system in production at very low cost, and keeps the last events in memory: system calls that "
           "failed, connections that fell silent, processes that crashed, exited or were paused, rare state-changing "
-          "calls, and rare functions. It prints one line when it is ready. At SIGUSR1, 'rose dump' and the triggers "
-          "below, it writes the window and continues; at SIGINT and SIGTERM, it writes the window and ends.\n\n--unit, "
-          "--container and --cgroup select a cgroup by its path: tracing continues when the unit or container is "
-          "restarted. A unit may be given before it runs. --pid follows a process and its descendants. All targets "
-          "without a name form one node, which has the name of the host.\n\nWith -c, no production system is needed: "
-          "the command starts the deployment and its workload, traces every node, runs the incident in parallel to the "
-          "workload, runs the oracle at the end, and always writes the dump.\n\nTracing running processes does not "
-          "need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. When 'rose trace' has attached its programs, "
-          "it drops the capabilities that it no longer needs.",
+          "calls, and rare functions. It prints one line when it is ready. At SIGUSR1, when 'rose dump' requests it, "
+          "and at the triggers below, it writes the window and continues; at SIGINT and SIGTERM, it writes the window "
+          "and ends.\n\n--unit, --container and --cgroup select a cgroup by its path: tracing continues when the unit "
+          "or container is restarted. A unit may be given before it runs. --pid follows a process and its "
+          "descendants. All targets without a name form one node, which has the name of the host.\n\nWith -c, no "
+          "production system is needed: the command starts the deployment and its workload, traces every node, runs "
+          "the incident in parallel to the workload, runs the oracle at the end, and always writes the "
+          "dump.\n\nTracing running processes does not need root: CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN are enough. "
+          "When 'rose trace' has attached its programs, it drops the capabilities that it no longer needs.",
       .examples = {"rose trace --unit my-database -o dump.bin",
                    "rose trace --pid $(pidof redis-server) -o dump.bin --dump-on-crash",
                    "rose trace -c rose.toml --incident ./incident.sh -o dump.bin"},

@@ -36,7 +36,7 @@ Result<int> run_worker() {
 Command worker_command() {
   return {
       .name = "worker",
-      .summary = "Make runs for a diagnosis that another machine makes; started by 'rose diagnose --engine'",
+      .summary = "Make runs on this machine for a diagnosis on another one; started by 'rose diagnose --engine'",
       .description =
           "'rose diagnose --engine' starts workers on other machines by srun, ssh, kubectl or a command. A worker "
           "first reads the folder of the configuration from its standard input, then one schedule after another. It "
