@@ -496,14 +496,14 @@ Command collect_command() {
       .summary = "Collect the windows of many hosts at once",
       .synopsis = {"HOST... [-o FILE]", "--all [--hosts FILE] [-o FILE]"},
       .description =
-          "A HOST is a host that is reached over ssh (HOST, USER@HOST), a pod (kubectl:[NAMESPACE/]POD[:CONTAINER]), "
-          "or a folder to which tracers write (rose trace -o /net/incidents/). From such a folder, the newest dump of "
-          "each host is taken. All hosts are asked in parallel. Their dumps are merged into one dump, as by 'rose "
-          "dump merge'. If the output is a folder (a name that ends in '/'), each dump stays separate.\n\nFor each "
-          "host that does not respond within the deadline it prints the reason. It exits with 0 when all hosts "
-          "responded, with 4 when some did not (the dumps that arrived are written), with 3 when none did. Recordings "
-          "of librose-rr stay on their hosts.\n\nssh must not ask for passwords: configure keys, ports and users in "
-          "its own configuration.",
+          "A HOST is a machine that is reached over ssh (HOST, USER@HOST), a pod "
+          "(kubectl:[NAMESPACE/]POD[:CONTAINER]), or a folder to which tracers write (rose trace -o /net/incidents/). "
+          "From such a folder, the newest dump of each host is taken. All hosts are asked in parallel. Their dumps "
+          "are merged into one dump, as by 'rose dump merge'. If the output is a folder (a name that ends in '/'), "
+          "each dump stays separate.\n\nFor each host that does not respond within the deadline it prints the reason. "
+          "It exits with 0 when all hosts responded, with 4 when some did not (the dumps that arrived are written), "
+          "with 3 when none did. Recordings of librose-rr stay on their hosts.\n\nssh must not ask for passwords: "
+          "configure keys, ports and users in its own configuration.",
       .examples = {"rose dump collect db1 db2 db3 -o all.bin",
                    "rose dump collect kubectl:prod/db-0 kubectl:prod/db-1 -o all.bin",
                    "rose dump collect --all --after 10s -o /var/tmp/incident/"},

@@ -679,7 +679,7 @@ def logs_summary(rows, logs_only):
     runs = [before_confirming(row) for row in rows if row["solved"]]
     return [f"- from logs alone, without a dump and a profile: {sum(row['solved'] for row in rows)} of {len(rows)} "
             f"solved" +
-            (f", median {statistics.median(runs):g} runs before confirmation" if runs else "")]
+            (f", in a median of {statistics.median(runs):g} runs before confirmation" if runs else "")]
 
 
 def both_summary(rows):
@@ -763,7 +763,7 @@ def noise_summary(rows):
             continue
         ratios = [finding_runs(noisy) / max(1, finding_runs(row)) for row, noisy in both if noisy["solved"]]
         lines.append(f"- with noise of strength {strength} (`--noise {strength}`, see noise.py): {len(ratios)} of the "
-                     f"{len(both)} that are solved without noise are solved" +
+                     f"{len(both)} cases that are solved without noise are solved, too" +
                      (f", in {statistics.median(ratios):.2f} times as many runs (median)" if ratios else ""))
     return lines
 
