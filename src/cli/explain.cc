@@ -355,7 +355,7 @@ Command explain_command() {
               {.names = "-o,--output",
                .slot = &options->out,
                .value = "FILE",
-               .help = "Where to write the explanation; with --from, it is not written by default",
+               .help = "Where to write the explanation; with --from, it is written only if this option is given",
                .otherwise = "explanation.md",
                .completes = Completes::file},
               {.names = "--runs",
