@@ -662,8 +662,8 @@ def planted_summary(rows):
     for level in (1, 2, 3):
         of_level = [row for row in solved if row.get("level") == level]
         if of_level:
-            lines.append(f"- level {level}: a median of {median_of(of_level, 'schedules'):g} schedules before "
-                         f"confirmation, in {len(of_level)} cases")
+            lines.append(f"- level {level}: {len(of_level)} cases; number of schedules tried before confirmation: "
+                         f"{median_of(of_level, 'schedules'):g} (median)")
     blind = [row["blind"] for row in rows if row.get("blind")]
     if blind:
         lines.append(f"- blind search: {sum(b['hits'] for b in blind)} of {sum(b['runs'] for b in blind)} runs "
