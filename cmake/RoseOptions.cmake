@@ -65,25 +65,29 @@ endif()
 
 # rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many
 # libraries include are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users
-# must share. Source files still include what they need, because builds with compilers other than g++ use no precompiled
-# header. Libraries below `schedule` share one header, the others (ROSE_UPPER_LIBRARIES) a larger one; the two are
-# compiled in parallel.
+# must share. Of rose's own headers, only unity builds with g++ precompile some. Source files still include what they
+# need, for the other builds and for ROSE_PRECOMPILE=OFF. Libraries below `schedule` share one header, the others
+# (ROSE_UPPER_LIBRARIES) a larger one; the two are compiled in parallel. With clang, this saves a fifth of the
+# processor time of a build with sanitizers.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})
-  if(NOT ROSE_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  if(NOT ROSE_PRECOMPILE OR NOT CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     return()
   endif()
   if(NOT ARG_OWNER)
     set(ARG_OWNER rose_precompiled)
     set(ARG_LIKE rose_options ${ROSE_FMT})
-    # The compiler reports no warnings in precompiled headers. The debug build precompiles none of rose's headers, so it
-    # reports them.
-    if(CMAKE_UNITY_BUILD AND ROSE_UPPER_LIBRARIES)
+    # The compiler reports no warnings in precompiled headers, so the debug build precompiles none of rose's headers.
+    set(own_headers OFF)
+    if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      set(own_headers ON)
+    endif()
+    if(own_headers AND ROSE_UPPER_LIBRARIES)
       set(ARG_OWNER rose_precompiled_upper)
       set(ARG_HEADERS
         ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h ${PROJECT_SOURCE_DIR}/cmake/precompiled_upper.h)
-    elseif(CMAKE_UNITY_BUILD)
+    elseif(own_headers)
       set(ARG_HEADERS ${PROJECT_SOURCE_DIR}/cmake/precompiled_lower.h)
     endif()
   endif()
