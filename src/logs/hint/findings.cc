@@ -45,6 +45,7 @@ Findings::Findings(const Logs& failed, const Logs& sound, const Difference& betw
       normal(sound),
       difference(between),
       names(with_stated_names(nodes, failed)),
+      numbered(with_numbers(names, failed)),
       stops(stops_of(failed, names)),
       normal_stops(stops_of(sound, names)),
       last_ns(last_of(failed)),

@@ -110,7 +110,8 @@ struct Findings {
   const Logs& failure;
   const Logs& normal;
   const Difference& difference;
-  std::vector<NodeName> names;  // including the ids and endpoints that nodes state as their own
+  std::vector<NodeName> names;     // including the ids and endpoints that nodes state as their own
+  std::vector<NodeName> numbered;  // `names`, and the words by which messages mention nodes by number
   // Indexed by node: the time at which the node's final orderly stop began. kNoTime: the node does not stop, or starts
   // again.
   std::vector<std::int64_t> stops, normal_stops;

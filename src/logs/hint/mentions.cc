@@ -230,27 +230,6 @@ std::vector<Numbered> numbered_nodes(std::string_view text) {
   return all;
 }
 
-// Assumption: if the names of nodes end with different numbers, and messages mention nodes only by numbers that are
-// among these, then the numbers mean those nodes. Goal: "Node 24 was shut down" is about virt24. Derivation: where the
-// numbers of a system differ from those in the names (pods are counted from 0, many systems from 1), messages soon
-// mention a number that no name ends with; then no number is used.
-void add_numbers(std::vector<NodeName>& names, const Logs& logs) {
-  std::map<std::string_view, std::size_t> node_of;  // key: a number; value: index into names
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (const std::string_view number = last_number(names[i].node);
-        number.empty() || !node_of.emplace(number, i).second)
-      return;
-  std::set<std::pair<std::size_t, std::string>> found;
-  for (const NodeLog& here : logs.nodes)
-    for (std::size_t i = 0; i < std::min(here.messages.size(), kMessagesForIds); ++i)
-      for (const Numbered& one : numbered_nodes(logs.text(here.messages[i]))) {
-        const auto node = node_of.find(one.number);
-        if (node == node_of.end()) return;
-        found.emplace(node->second, one.text);
-      }
-  for (const auto& [node, text] : found) names[node].also.push_back(text);
-}
-
 // Parses "127.0.0.1:5706" or "[127.0.0.1]:5706" at the beginning of the text; returns "127.0.0.1:5706", or "" if there
 // is none.
 std::string endpoint_at_beginning(std::string_view text) {
@@ -331,7 +310,6 @@ std::optional<Lookup> read_failed_lookup(std::string_view text) {
 std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs& logs) {
   add_ids_of_addresses(names, logs);
   add_own_endpoints(names, logs);
-  add_numbers(names, logs);
   for (const NodeLog& here : logs.nodes) {
     const auto name = std::find_if(names.begin(), names.end(),
                                    [&](const NodeName& node_name) { return node_name.node == here.node; });
@@ -343,6 +321,28 @@ std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs&
         std::max_element(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != ids.end()) name->also.push_back(most->first);
   }
+  return names;
+}
+
+// Assumption: if the names of nodes end with different numbers, and messages mention nodes only by numbers that are
+// among these, then the numbers mean those nodes. Goal: "Node 24 was shut down" is about virt24. Derivation: where the
+// numbers of a system differ from those in the names (pods are counted from 0, many systems from 1), messages soon
+// mention a number that no name ends with; then no number is used.
+std::vector<NodeName> with_numbers(std::vector<NodeName> names, const Logs& logs) {
+  std::map<std::string_view, std::size_t> node_of;  // key: a number; value: index into names
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (const std::string_view number = last_number(names[i].node);
+        number.empty() || !node_of.emplace(number, i).second)
+      return names;
+  std::set<std::pair<std::size_t, std::string>> found;
+  for (const NodeLog& here : logs.nodes)
+    for (std::size_t i = 0; i < std::min(here.messages.size(), kMessagesForIds); ++i)
+      for (const Numbered& one : numbered_nodes(logs.text(here.messages[i]))) {
+        const auto node = node_of.find(one.number);
+        if (node == node_of.end()) return names;
+        found.emplace(node->second, one.text);
+      }
+  for (const auto& [node, text] : found) names[node].also.push_back(text);
   return names;
 }
 

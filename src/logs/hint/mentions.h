@@ -11,8 +11,11 @@
 namespace rose::logs {
 
 // Adds to each node the ids and endpoints that its log states as its own ("local-member-id":"d2e0757e399d7e99"),
-// because other nodes use these in their messages, and the words by which messages mention it by number ("Node 24").
+// because other nodes use these in their messages.
 [[nodiscard]] std::vector<NodeName> with_stated_names(std::vector<NodeName> names, const Logs& logs);
+
+// Adds to each node the words by which messages mention it by number ("Node 24").
+[[nodiscard]] std::vector<NodeName> with_numbers(std::vector<NodeName> names, const Logs& logs);
 
 // The node, other than `by`, that the message is about; "" if the message mentions none. `by`: the node that logs
 // `text`. `meaning`: what the message reports.

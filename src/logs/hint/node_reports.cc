@@ -108,8 +108,11 @@ bool NodeReports::read_message(const Message& message, Kind& kind) {
   kind.meaning = found_.meaning(n_, message);
   kind.reports = kind.reports || kind.meaning.reports_anything();
   const bool next_too = kind.meaning.failed && take_error_of_next(found_, here_, message, kind.meaning);
-  kind.other = kind.reports ? mentioned_node(found_.names, here_.node, kind.meaning, found_.failure.text(message))
-                            : std::string();
+  // At level info and below, clients report by number that usual connections ended, for example because they were idle.
+  const bool usual = message.level != Level::none && message.level <= Level::info;
+  const std::vector<NodeName>& names = usual ? found_.names : found_.numbered;
+  kind.other =
+      kind.reports ? mentioned_node(names, here_.node, kind.meaning, found_.failure.text(message)) : std::string();
   return next_too;
 }
 
