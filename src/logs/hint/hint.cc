@@ -210,7 +210,7 @@ class Complaints {
         const Meaning meaning = found_.meaning(n, message);
         if (meaning.starting || meaning.serving) continue;
         const std::string other =
-            mentioned_node(found_.names, found_.node(n).node, meaning, found_.failure.text(message));
+            mentioned_node(found_.numbered, found_.node(n).node, meaning, found_.failure.text(message));
         if (other.empty()) continue;
         Hint& hint = found_.add(Hint::Kind::silence, n, message, kAboutAnother * (any ? kWithoutLevel : 1));
         hint.peer = other;
