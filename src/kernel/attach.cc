@@ -98,8 +98,9 @@ bool try_uprobe_multi() {
   return true;
 }
 
-// A different spelling of the same path, which contains the cookie (rose_cookie_of in bpf/rose_old.h). Before Linux
-// 5.15, the path is the only part of a perf event from which programs can read a cookie.
+// Encodes the cookie in the path: "/." for each bit that is 1 and "//" for each bit that is 0, neither of which changes
+// the file that the path names. Before Linux 5.15, a program can read no other part of its perf event. rose_cookie_of()
+// in bpf/rose_old.h decodes the cookie.
 std::string with_cookie(std::uint64_t cookie, const std::string& path) {
   std::string out;
   for (int bit = 0; bit < 64; ++bit) out += (cookie >> bit & 1) != 0 ? "/." : "//";

@@ -65,10 +65,10 @@ class FunctionLink {
   std::vector<bpf_link*> single_;
 };
 
-// Detaches in the background. The breakpoints of a link are removed at once, but the kernel then waits for RCU grace
-// periods (about 50 ms); the waits of several links overlap. Links of single functions cost 0.1 s each and are closed
-// one after another. If many of them are left at the end, a separate process closes them, so that rose does not have to
-// wait.
+// Detaches in the background. When a uprobe_multi link is closed, the kernel removes its breakpoints at once, but then
+// waits for RCU grace periods (about 50 ms); the waits of several such links overlap. Perf events take 0.1 s for each
+// location, so the links that consist of them are closed one after another. If many perf events are left at the end, a
+// separate process closes them, so that rose does not have to wait.
 class LinkCloser {
  public:
   LinkCloser() = default;
@@ -81,7 +81,7 @@ class LinkCloser {
  private:
   void reap(std::size_t most);
   std::list<std::future<void>> closing_;
-  std::vector<FunctionLink> single_;  // still open; closed one at a time
+  std::vector<FunctionLink> single_;  // links of perf events that are still open
 };
 
 // Attaches a loaded, prepared uprobe program to locations in one file. Uprobes are bound to the inode: every process
@@ -116,19 +116,19 @@ enum class Way { in, out };
 // Attaches a SEC("xdp") program with a link in generic mode. An interface can have only one such program.
 [[nodiscard]] Result<Fd> attach_xdp(const bpf_program* program, int ifindex);
 
-// True if argument `index` that a tracepoint passes to its programs is a pointer. Index 0 is the tracepoint's own first
-// argument.
+// True if argument `index` of the tracepoint's callback function is a pointer. Index 0 is `__data`, which the kernel
+// passes in front of the arguments that BPF programs see.
 [[nodiscard]] bool tracepoint_passes_pointer(const std::string& tracepoint, int index);
 
-// The form of the tracepoint io_uring_complete, as enum rose_uring_form in bpf/tracer.h.
+// The form of the tracepoint io_uring_complete on this kernel: a value of enum rose_uring_form (bpf/tracer.h).
 [[nodiscard]] std::uint32_t uring_form();
 
-// The number of arguments that a tracepoint passes to its programs, including its own first argument. 0: there is no
-// such tracepoint, or the kernel does not describe it.
+// The number of arguments of the tracepoint's callback function, including `__data`. Returns 0 if there is no such
+// tracepoint, or if the kernel does not describe it.
 [[nodiscard]] int tracepoint_arguments(const std::string& tracepoint);
 
-// The number of times that the kernel skipped a program because the same program had been interrupted on that CPU. It
-// is 0 on kernels that disable preemption in tracepoints and probes, which is true of all kernels so far.
+// The number of times that the kernel skipped a program because the same program had been interrupted on that CPU. All
+// kernels so far disable preemption in tracepoints and probes, so that the number is 0.
 [[nodiscard]] std::uint64_t missed_runs(const bpf_object* object);
 
 }  // namespace rose::kernel

@@ -18,7 +18,8 @@ constexpr std::uint64_t kTopId = 1;  // inode number of the hierarchy's root fol
 constexpr const char* kMountIt =
     "mount cgroup v2: mount -t cgroup2 none /sys/fs/cgroup (or /sys/fs/cgroup/unified beside v1)";
 
-// Outside cgroup namespaces, /proc/PID/cgroup gives paths relative to the root of the hierarchy.
+// True if this process is in the initial cgroup namespace. Only there, /proc gives the paths of cgroups relative to the
+// root of the hierarchy.
 bool whole_names() {
   std::error_code bad;
   return std::filesystem::read_symlink("/proc/self/ns/cgroup", bad) == "cgroup:[4026531835]";
@@ -134,9 +135,9 @@ Result<Cgroup> find_cgroup(const std::filesystem::path& folder) {
     if (relative.empty() || *relative.begin() == "..") continue;
     if (mount.point.native().size() < longest) continue;
     longest = mount.point.native().size();
-    // Compare inode numbers to find out whether the mount shows the whole hierarchy or only a part of it. mountinfo
-    // cannot show this in a cgroup namespace, where it gives the root relative to the namespace, but the inode number
-    // of the hierarchy's real root is known.
+    // Compare inode numbers to find out whether the mount shows the whole hierarchy or only a part of it. In a cgroup
+    // namespace, mountinfo cannot show this, because it gives the mount's root relative to the namespace. The
+    // hierarchy's real root, however, always has the inode number kTopId.
     std::filesystem::path name = "/";
     if (cgroup_id(mount.point) != kTopId) {
       if (!whole_names()) {

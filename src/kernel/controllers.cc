@@ -111,7 +111,7 @@ Result<ControllerPlace> find_controller(Controller controller) {
       0)
     return none(fmt::format("in {} has no limits", mount.string()));
   std::filesystem::path own = own_folder(mount, name);
-  // Inside a container, the folder may have a different path from the one that the kernel reports.
+  // Inside a container, rose's own folder may have a different path from the one that the kernel reports.
   if (::access(own.c_str(), W_OK) != 0) own = mount;
   if (::access(mount.c_str(), W_OK) == 0) return ControllerPlace{false, mount, own};
   if (::access(own.c_str(), W_OK) == 0) return ControllerPlace{false, own, own};

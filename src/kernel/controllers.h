@@ -23,9 +23,9 @@ struct ControllerPlace {
 // Returns ErrorKind::environment, with a hint on how to enable the controller.
 [[nodiscard]] Result<ControllerPlace> find_controller(Controller controller);
 
-// For v2: enables the controller from `mount` to `parent`. A folder has a controller only if all its ancestors enable
-// it for their children (cgroup.subtree_control). The controller is never disabled again, because other programs may
-// have started to use it.
+// For v2: enables the controller in every folder from `mount` down to `parent`. A folder has a controller only if all
+// its ancestors enable it for their children (cgroup.subtree_control). The controller is never disabled again, because
+// other programs may have started to use it.
 [[nodiscard]] Result<void> pass_on(Controller controller, const std::filesystem::path& mount,
                                    const std::filesystem::path& parent);
 [[nodiscard]] Result<void> pass_on(std::string_view controller, const std::filesystem::path& mount,
@@ -34,13 +34,14 @@ struct ControllerPlace {
 struct ControlWrite {
   std::string file;
   std::string value;
-  bool optional = false;  // true: without swap support the file does not exist
+  bool optional = false;  // true for a file that does not exist in kernels without swap support
   friend bool operator==(const ControlWrite&, const ControlWrite&) = default;
 };
 // The writes that set or remove a limit, in this order. `amount`: bytes of memory, or millionths of one processor.
 [[nodiscard]] std::vector<ControlWrite> limited(Controller controller, bool v2, std::uint64_t amount);
 [[nodiscard]] std::vector<ControlWrite> unlimited(Controller controller, bool v2);
-// Returns 0 or the errno of the failed write. v1 returns EBUSY if the memory in use cannot be reclaimed.
+// Returns 0 or the errno of the failed write. In v1, a memory limit below the memory in use fails with EBUSY if the
+// kernel cannot reclaim enough.
 [[nodiscard]] int write_all(const std::filesystem::path& folder, const std::vector<ControlWrite>& writes);
 // True if the written limit is in force. The kernel rounds memory limits to pages.
 [[nodiscard]] bool in_force(const std::filesystem::path& folder, Controller controller, bool v2, std::uint64_t amount);
@@ -52,7 +53,8 @@ struct ControlWrite {
 // How often the usage reached the limit. For memory this includes cases in which the kernel could reclaim enough.
 [[nodiscard]] std::uint64_t times_met(const std::filesystem::path& folder, Controller controller, bool v2);
 
-// Moves the processes in and below `folder` to `into`, then removes it. Only for v1; the deployment owns v2 folders.
+// Moves the processes in and below `folder` to `into`, then removes `folder`. Only for v1, because folders of v2 belong
+// to the deployment, which removes them.
 [[nodiscard]] Result<void> dissolve(const std::filesystem::path& folder, const std::filesystem::path& into);
 
 }  // namespace rose::kernel

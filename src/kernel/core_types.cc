@@ -227,7 +227,7 @@ const char* core_types(const void* (*elf_bytes)(std::size_t* size)) {
     if (one->second.file) one->second.path = path_of(one->second.file);
     if (!one->second.file) log::debug("libbpf searches all types of the kernel");
   }
-  // If /proc belongs to another PID namespace, the path would refer to another process, so it is checked.
+  // If /proc belongs to a PID namespace without this process, /proc/self leads nowhere. libbpf then searches all types.
   return !one->second.path.empty() && ::access(one->second.path.c_str(), R_OK) == 0 ? one->second.path.c_str()
                                                                                     : nullptr;
 }

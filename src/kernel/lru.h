@@ -11,8 +11,8 @@ namespace rose::kernel {
 [[nodiscard]] std::uint32_t lru_entries(std::uint32_t wanted);
 
 // The max_entries for a given number of processors. `fair`: the kernel derives the batch size from the map size (Linux
-// 6.16, commit d4adf1c9ee77). Older kernels always take 128 elements, so that the batches of eight processors use up a
-// map of 1,024.
+// 6.16, commit d4adf1c9ee77). On older kernels, a batch always has 128 elements, so that the batches of eight
+// processors use up a map of 1,024.
 [[nodiscard]] std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool fair);
 
 // True if this kernel derives the batch size from the map size. Tried once and remembered.

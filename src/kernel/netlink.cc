@@ -19,7 +19,7 @@ namespace {
 
 constexpr timeval kPatience{10, 0};  // the kernel answers immediately, so a longer wait means that something is broken
 
-// An address as the kernel expects it.
+// An address in the form that netlink attributes need: 4 bytes for IPv4, 16 for IPv6.
 struct LinkAddress {
   explicit LinkAddress(const Address& address)
       : family(address.is_ipv4() ? AF_INET : AF_INET6), size(address.is_ipv4() ? 4 : 16) {
@@ -198,7 +198,8 @@ int Netlink::add_rule(int family, std::uint32_t priority, std::uint8_t action,
 }
 
 int Netlink::prohibit_port_by_default_route(int family, std::uint16_t port) {
-  // The rule for the default route comes last, after all more specific routes.
+  // The first rule uses the main table without its default route (the route with prefix length 0). Only packets for
+  // which it has no other route get to the second rule, which refuses this port.
   const std::uint32_t prefix = 0;
   if (const int err =
           add_rule(family, 100, FR_ACT_TO_TBL, [&](Request& rule) { rule.put(FRA_SUPPRESS_PREFIXLEN, prefix); });

@@ -19,8 +19,8 @@ class Netlink {
   [[nodiscard]] int add_address(int link, const Address& address, int prefix);
   // Creates a bridge that is up and does not send multicast queries.
   [[nodiscard]] int add_bridge(const std::string& name);
-  // Creates a veth pair. `name` is in this namespace, up, and a port of `bridge` unless that is 0. `peer` is in the
-  // namespace `peer_netns`, or in this one if that is -1.
+  // Creates a veth pair. The end `name` is in this namespace, is up, and is a port of `bridge` (0: of no bridge). The
+  // end `peer` is in the namespace to which the descriptor `peer_netns` refers (-1: in this namespace).
   [[nodiscard]] int add_veth(const std::string& name, int bridge, const std::string& peer, int peer_netns);
   // Makes `link` a port of `bridge` that receives no flooded packets and learns no addresses.
   [[nodiscard]] int quiet_port(int link, int bridge);

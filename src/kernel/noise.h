@@ -15,7 +15,7 @@
 namespace rose::kernel {
 
 struct NoiseTable {
-  static constexpr int kErrnos = 256;  // larger ones do not occur in normal operation
+  static constexpr int kErrnos = 256;  // larger errnos do not occur in normal operation
   std::array<std::bitset<kErrnos>, kMostSyscalls> expected{};
   // Calls for which EAGAIN is expected only if the descriptor is non-blocking or MSG_DONTWAIT was given. Otherwise
   // EAGAIN means that a timeout (SO_RCVTIMEO) expired, which is worth recording.
@@ -24,8 +24,9 @@ struct NoiseTable {
 
 [[nodiscard]] NoiseTable builtin_noise();
 
-// Applies a rule: "stat:ENOENT" adds an entry, "-read:EAGAIN" removes one, "*:ENOENT" adds it for all calls (globs),
-// "none" clears the list. Returns ErrorKind::usage with suggestions if the call or the error does not exist.
+// Applies a rule: "stat:ENOENT" adds an entry, "-read:EAGAIN" removes one, "*:ENOENT" adds the error for all calls (the
+// name of the call may be a glob), and "none" clears the list. Returns ErrorKind::usage with suggestions if the call or
+// the error does not exist.
 [[nodiscard]] Result<void> change_noise(NoiseTable& table, std::string_view rule);
 // The built-in list after applying the rules in order.
 [[nodiscard]] Result<NoiseTable> noise_table(const std::vector<std::string>& rules);

@@ -1,5 +1,5 @@
-// Converts the flags of open(2) to text, "O_WRONLY|O_CREAT|O_TRUNC", and back, without loss. The numbers are this
-// processor's.
+// Converts the flags of open(2) to text, such as "O_WRONLY|O_CREAT|O_TRUNC", and back, without loss. Some flags have
+// different values on other processors; these functions use the values of this processor.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@
 namespace rose::kernel {
 namespace {
 
-// True if the file sets a limit, which the end of its name shows. Writing to other files may have side effects.
+// True if the end of the file's name shows that the file holds a limit. Writing to other files may have side effects.
 bool says_how_much(std::string_view file) {
   if (file.starts_with("cgroup.")) return false;
   for (const std::string_view end :

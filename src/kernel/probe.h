@@ -13,7 +13,8 @@ struct Capability {
   bool ok = false;
   std::string detail;     // what was tried, the result, and the consequence for rose
   std::string remedy;     // how to get it; "" if ok
-  bool untried = false;   // an earlier step failed, so the feature itself was not tried
+  bool untried = false;   // a step before the use of the feature failed, so the result does not show whether the kernel
+                          // has the feature
   bool required = false;  // rose does not work without it; for other features there is a fallback
 };
 

@@ -49,10 +49,11 @@ inline constexpr std::uint32_t kLoopStep = 8;
 [[nodiscard]] Code loop_once();  // bpf_loop over a callback, which begins at kLoopStep
 [[nodiscard]] Code send_kill();  // bpf_send_signal(SIGKILL)
 [[nodiscard]] Code output_to_ring(int ring_fd, std::uint64_t record);
-// A program for the entry of a system call wrapper: returns -`err` if the first argument of the call is `argument`.
+// A program for a kprobe on the kernel's function of a system call: makes the call return -`err` if the call's first
+// argument is `argument`.
 [[nodiscard]] Code override_when(std::uint64_t argument, int err);
 
-// Loads a program. On failure, `error` is set to -errno.
+// Loads a program and sets `error` to 0, or to the errno if the kernel refuses the program.
 [[nodiscard]] Fd load(bpf_prog_type type, const Code& code, int& error, int expected_attach_type = 0);
 
 // Calls BPF_LINK_CREATE for attach types that libbpf 1.1 does not know. Returns no descriptor and sets errno on

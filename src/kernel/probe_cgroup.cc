@@ -197,7 +197,7 @@ Finding probe_cgroup_skb() {
     if (link.get() < 0) return no_errno(fmt::format("attaching to a cgroup's {}", name), errno);
     Child child([](int socket) {
       if (!wait_for_parent(socket)) return 1;
-      // created in the child, because a socket belongs to the cgroup in which it was created
+      // The child creates the socket, because a socket belongs to the cgroup of the process that created it.
       return send_to_self() ? 0 : 2;
     });
     if (!child.started()) return no("no child could be started");

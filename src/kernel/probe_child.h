@@ -9,8 +9,8 @@
 
 namespace rose::kernel::probing {
 
-// Runs `body` in a forked child, which exits with the returned value. The destructor kills it, and it ends with its
-// parent, so a killed rose leaves no child.
+// Runs `body` in a forked child, which exits with the returned value. The destructor kills the child. The kernel kills
+// it if rose itself is killed, so no child is left over.
 class Child {
  public:
   // The child uses `socket` to exchange bytes with the parent.

@@ -26,7 +26,7 @@
 namespace rose::kernel::probing {
 namespace {
 
-// A kernel function that no other program calls while it is probed.
+// The kernel's function of a system call that programs rarely make, so that a probe on it disturbs no other program.
 std::string some_call() { return fmt::format("{}sched_get_priority_max", kCallPrefix); }
 
 constexpr const char* kSelf = "/proc/self/exe";
@@ -270,7 +270,7 @@ int next_status(pid_t pid) {
 
 }  // namespace
 
-// Tries what src/inject/holder.cc does.
+// Tries the steps with which src/inject/holder.cc holds a thread.
 Finding probe_hold_thread() {
   const auto request = [](int what) { return static_cast<__ptrace_request>(what); };
   Child child([](int socket) { return wait_for_parent(socket) ? 34 : 1; });

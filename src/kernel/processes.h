@@ -41,9 +41,9 @@ struct ProcessStat {
 // The id of the process or thread in its own PID namespace, or `pid` if that is unknown.
 [[nodiscard]] pid_t own_number(pid_t pid);
 
-// True if only this user namespace decides what is mounted in the mount namespace of this process or thread. Otherwise
-// the user who created that namespace may have mounted a file system of their own program (FUSE) there, possibly below
-// an overlay: opening, reading or even closing a file of it waits for that program, and no signal ends the wait.
+// True if the mount namespace of this process or thread belongs to rose's own user namespace. In any other mount
+// namespace, an unprivileged user may have mounted a FUSE file system, possibly below an overlay. Opening, reading or
+// even closing a file of it may wait for that user's program, and no signal ends the wait.
 [[nodiscard]] bool trusts_mounts_of(pid_t pid);
 
 // Returns no descriptor and sets errno if the process does not exist.

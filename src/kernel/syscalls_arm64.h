@@ -1,5 +1,5 @@
-// The numbers of arm64's system calls below 424; from 424 on, all processors have the same numbers. From
-// asm-generic/unistd.h (Linux 6.1), in which these no longer change.
+// The numbers of arm64's system calls below 424; from 424 on, all processors have the same numbers. Source:
+// asm-generic/unistd.h (Linux 6.1). The numbers below 424 are fixed: new calls get higher ones.
 #pragma once
 
 #include <array>
