@@ -10,8 +10,8 @@
 //   Foo.Foo, Foo.<init>, Foo.<clinit>         constructors, static initialisers
 //   Foo.lambda$run$0                          the code of a lambda
 //
-// If one of two methods only calls the other (a compiler's bridge method, Scala's static forwarder), the pattern means
-// the other.
+// A method that only forwards calls to another one (a compiler's bridge method, Scala's static forwarder) is not
+// matched by its name; the other method is.
 #pragma once
 
 #include <cstdint>

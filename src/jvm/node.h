@@ -1,4 +1,5 @@
-// Determines which nodes run a JVM, and which of their functions are Java methods. It uses only the configuration.
+// Determines which nodes run a JVM, and which of their functions are Java methods. It uses only the configuration and
+// the files that the configuration names, so the nodes need not run.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ namespace rose::jvm {
 // True if the node runs Java. Decides by the node's command, binaries and sources. A command that is a script does not
 // show what it runs; then the form of `name`, a requested function, decides.
 [[nodiscard]] bool runs_java(const config::Node& node, std::string_view name = {});
-// True if the node runs Java, or if its command is a script or the like that may do so.
+// True if the node runs Java, or if its command starts another program (such as a script does), which may be a JVM.
 [[nodiscard]] bool may_run_java(const config::Node& node);
 // True if the program that the node runs is unknown: its command is a script or a shell, or rose does not start it.
 [[nodiscard]] bool is_launcher(const config::Node& node);

@@ -5,6 +5,7 @@
 //   RUN/rose.jvm/NODE.spec       instructions for the node's JVMs, read when one starts
 //   RUN/rose.jvm/NODE/*.jvm      reports (jvm/state.h)
 //   RUN/rose.jvm/NODE/*.stacks   stacks (jvm/stacks.h)
+//   RUN/rose.jvm/NODE/*.code     the calls in watched methods (jvm/code_book.h)
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ namespace rose::jvm {
 
 enum class At { entry, offset, line };
 
-// A location in all methods that match a pattern. `entry` is the number by which the BPF program knows it
+// A location in each method that matches a pattern. `entry` is the number by which the BPF program knows the location
 // (bpf/inject.h).
 struct PlaceRequest {
   std::uint32_t entry = 0;
@@ -41,8 +42,8 @@ struct WatchRequest {
   // The JVM is expected to run for long. Methods that return an object are then skipped, because watching them slows
   // their callers.
   bool lasting = false;
-  // When counting: a method is infrequent below this rate. When reporting: a method is detached from this rate per
-  // second on; 0: methods are detached only if all together cost too much.
+  // When counting: a method with fewer entries per second is infrequent. When reporting: a method with at least this
+  // many entries per second is detached; 0: methods are detached only if all of them together cost too much (`share`).
   double rate = 0;
   double share = 0.01;  // when reporting: share of one CPU that all methods of a JVM together may cost
   std::vector<std::string> functions, sources;  // methods by name or glob, and by source file
@@ -84,7 +85,8 @@ class Session {
   // to the nodes' users.
   [[nodiscard]] Result<void> write();
 
-  // JAVA_TOOL_OPTIONS. Its value begins with the value in `own`. Empty for a node without requests.
+  // The variable JAVA_TOOL_OPTIONS, whose value is the node's own value (in `own`) followed by the option that loads
+  // the agent. Empty for a node without requests.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
   [[nodiscard]] bool asks(const std::string& node) const { return asked_.contains(node); }

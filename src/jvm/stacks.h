@@ -14,9 +14,10 @@
 
 namespace rose::jvm {
 
-// How long a request waits while rose holds a thread. kAskNs: the JVM reports a thread that executes the JVM's own code
-// (for example to load a class) only after the thread has left that code. kBeginNs: the time until the agent begins,
-// which is longer because on a busy machine the agent waits to be scheduled.
+// How long rose waits for the stack of a thread that it holds. kBeginNs: until the agent begins to process the request;
+// on a busy machine, the agent waits to be scheduled. kAskNs: from then until the answer. A held thread that executes
+// the JVM's own code (for example, to load a class) never answers, because the JVM reports its stack only after the
+// thread has left that code.
 inline constexpr std::int64_t kAskNs = 100'000'000, kBeginNs = 500'000'000;
 
 struct JavaFrame {

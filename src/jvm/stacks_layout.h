@@ -9,11 +9,11 @@ namespace rose::jvm {
 
 inline constexpr std::uint64_t kStacksMagic = 0x31306b7473736f72;  // "rosstk01"
 inline constexpr std::uint32_t kStackFrames = 96;  // at most this many frames of a thread, the innermost ones
-// threads with their own slot, in which each visited location is recorded
+// at most this many threads have a slot, which contains the thread's stack at the last location that it visited
 inline constexpr std::uint32_t kStackThreads = 256;
-// stacks that are not overwritten: of exceptions and of stopped threads
+// at most this many stacks are kept without being overwritten: those at injected exceptions, and of stopped threads
 inline constexpr std::uint32_t kStackKept = 255;
-// the first one holds the answer to a request
+// the first slot holds the answer to a request
 inline constexpr std::uint32_t kStackSlots = 1 + kStackThreads + kStackKept;
 inline constexpr std::uint32_t kStackNames = 16384;  // number of frame names
 inline constexpr std::uint32_t kStackText = 500;

@@ -93,7 +93,8 @@ std::vector<std::string> complaints(const std::string& node, const std::vector<J
   }
   for (const JvmState& state : states) {
     // Notes about a schedule's locations are left out here, because they are reported with its faults. A JVM that
-    // cannot set breakpoints is left out if another one can, because it may be a tool of the start script.
+    // cannot set breakpoints is left out if another one can, because it may belong to a tool that the start script
+    // runs.
     if (able && !state.breakpoints) continue;
     for (const Note& note : state.notes) {
       if (note.entry == kNoEntry) messages.insert(fmt::format("{}: {}", node, note.text));

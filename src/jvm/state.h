@@ -29,8 +29,8 @@ struct WatchedMethod {
 // A requested value.
 struct AskedNote {
   std::uint32_t fetch = 0;
-  // `text`: if true, the method in which the value is read, '|', and the value's type; if false, the reason why it is
-  // not read
+  // Whether the value is read. If so, `text` is the method in which it is read, '|', and the value's type; otherwise,
+  // `text` is the reason why it is not read.
   bool placed = false;
   std::string text;
 };

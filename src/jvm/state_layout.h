@@ -9,8 +9,8 @@ namespace rose::jvm {
 
 inline constexpr std::uint64_t kStateMagic = 0x32306d766a736f72;  // "rosjvm02"
 inline constexpr std::uint32_t kStateRecords = 8192;              // the most records in a file
-inline constexpr std::uint32_t kStateMethods = 4096;              // the most of these records that are methods
-// the most records, in addition, for exceptions that leave methods
+inline constexpr std::uint32_t kStateMethods = 4096;              // at most this many of these records are methods
+// at most this many further records are exceptions that leave methods
 inline constexpr std::uint32_t kStateEscapes = 1024;
 inline constexpr std::uint32_t kStateText = 448;
 inline constexpr std::uint32_t kNoEntry = 0xffffffff;
@@ -47,7 +47,7 @@ struct StateRecord {
   std::uint32_t entry = 0;
   std::uint32_t length = 0;  // length of the text
   char text[kStateText] = {};
-  std::uint32_t flags = 0;   // the following members are for methods
+  std::uint32_t flags = 0;   // MethodState or AskedState; the members below are used for methods only
   std::uint64_t count = 0;   // number of entries that were observed
   std::uint64_t unseen = 0;  // estimated number of entries while the method was detached, in thousandths
   std::uint8_t pad[32] = {};

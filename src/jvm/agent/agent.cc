@@ -15,7 +15,8 @@ namespace rose::jvm {
 namespace {
 
 constexpr std::size_t kMostSpec = std::size_t{64} << 20;
-// If a thread takes this long in rose_jvm_visit, although no exception was ordered, the kernel had stopped it there.
+// If a thread spends more than this time in rose_jvm_visit, although no exception was ordered, the agent assumes that a
+// fault stopped the thread there.
 constexpr std::int64_t kStoodStillNs = 10'000'000;
 
 std::string read_whole(const char* path) {
@@ -173,8 +174,8 @@ void Agent::load(Vm vm, std::string_view specification) {
 }
 
 bool Agent::may_set_breakpoints() {
-  // Only one tool can use breakpoints. If the JVM's command line requests a debugger that starts later, the JVM would
-  // fail if the agent took this capability.
+  // Only one tool can use breakpoints. A debugger that the JVM's command line requests may start after the agent. The
+  // JVM would then fail to start it, because the agent already has this capability.
   const std::string arguments = jvm_arguments();
   for (const char* debugger : {"-agentlib:jdwp", "-Xrunjdwp", "-agentpath:jdwp", "libjdwp.so"}) {
     if (arguments.find(debugger) == std::string::npos) continue;
@@ -197,8 +198,8 @@ bool Agent::may_set_breakpoints() {
     state_.note("this JVM's tool interface does not report bytecodes, lines and source files");
     return false;
   }
-  // Without the second of these capabilities, changes of classes by other tools are not reported; without the third,
-  // locations of calls are unknown. The first does not exist before JDK 21.
+  // kCanSupportVirtualThreads does not exist before JDK 21. Without kCanRetransformClasses, the JVM does not report
+  // that another tool changes a class; without kCanGetConstantPool, the locations of calls are unknown.
   Capabilities possible;
   if (jvmti_.potential_capabilities(&possible) == kNone) {
     wanted = {};
@@ -249,7 +250,7 @@ bool Agent::choose_signal() {
 void Agent::on_start(Jni jni, Object main) {
   __atomic_store_n(&live_, true, __ATOMIC_RELEASE);
   if (stacks_.on()) stacks_.thread_begins(jni, main);
-  // The classes that the JVM loaded before this point.
+  // The JVM loaded these classes before it could report them to on_class().
   std::int32_t count = 0;
   Object* classes = nullptr;
   if (breakpoints_ && jvmti_.loaded_classes(&count, &classes) == kNone) {
@@ -264,7 +265,8 @@ void Agent::on_start(Jni jni, Object main) {
     jvmti_.deallocate(classes);
   }
   if (breakpoints_ && exceptions_.on()) (void)jvmti_.set_event(true, Event::exception);
-  // Enable this event only now, because otherwise the JVM would have read its own classes again.
+  // Enable this event only now: if it is enabled while the JVM loads its own classes, the JVM reads their class files,
+  // although it has these classes in an archive.
   if (breakpoints_) (void)jvmti_.set_event(true, Event::class_file_load_hook);
   const Object klass = jni.find_class("java/lang/Thread");
   const MethodId constructor = klass != nullptr ? jni.method(klass, "<init>", "(Ljava/lang/String;)V") : nullptr;

@@ -8,8 +8,8 @@
 namespace rose::jvm {
 namespace {
 
-// at most this many exceptions are handled per second, because each costs about 50 us and the JVM throws most
-// exceptions only for its own use
+// At most this many exceptions are handled per second. Each costs about 50 us, and most are thrown and caught inside
+// the JVM's own classes, where they are of no interest.
 constexpr std::uint32_t kMostThrown = 1000;
 constexpr std::size_t kMostEscapes = 8;  // at most this many methods are reported for one exception
 

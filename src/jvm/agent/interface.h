@@ -129,7 +129,7 @@ class Jvmti : public Table {
   }
   std::int32_t class_status(Object klass, std::int32_t* status) const { return at<49>(klass, status); }
   std::int32_t source_file(Object klass, char** name) const { return at<50>(klass, name); }
-  // For the topmost frame of the calling thread.
+  // local_object() and the four functions after it read a variable in the topmost frame of the calling thread.
   std::int32_t local_object(std::int32_t slot, Object* value) const {
     return at<21>(Object(nullptr), std::int32_t{0}, slot, value);
   }

@@ -16,7 +16,7 @@ struct Watched;
 
 // What a visit reports to the BPF program. It does not change after construction.
 struct Visit {
-  std::vector<std::uint32_t> entries;  // roles, conditions, exceptions
+  std::vector<std::uint32_t> entries;  // the numbers that the BPF program has for roles, conditions and exceptions
   std::vector<const Throw*> throws;    // in the order of `entries`
   bool noted = false;                  // record the thread's stack before reporting, because the process may be killed
 };
@@ -24,9 +24,9 @@ struct Visit {
 struct Place {
   MethodId method = nullptr;
   Location location = 0;
-  Object klass = nullptr;  // a weak reference
-  Visit entered;  // for the entry of a method: reported if the method was called, but not after a jump to the entry
-  Visit passed;   // otherwise: reported whenever a thread reaches the location
+  Object klass = nullptr;            // a weak reference
+  Visit entered;                     // at the entry of a method: reported for a call, but not for a jump to the entry
+  Visit passed;                      // reported at any other location, and at the entry of a method after a jump
   const Watched* watched = nullptr;  // not null for the entry of a watched method
   // Values to read: when the method is entered, whenever a thread reaches the location, and when the method returns.
   std::vector<const PlacedQuery*> at_entry, at_pass, at_return;
@@ -43,7 +43,8 @@ class Places {
   Places();
   // Takes no lock.
   [[nodiscard]] const Place* find(MethodId method, Location location) const;
-  // The remaining methods must be called under the agent's lock. publish() replaces the entry at the same location.
+  // The remaining methods must be called under the agent's lock. publish() replaces the Place that was published for
+  // the same location before.
   void publish(Place* place);
   [[nodiscard]] const std::vector<Place*>& all() const { return all_; }
 

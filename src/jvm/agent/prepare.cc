@@ -44,7 +44,7 @@ struct Agent::Class {
     std::string name, descriptor;
     std::uint32_t flags = 0;
     std::vector<unsigned char> code;
-    bool has_code = false;  // the JVM was asked for `code`, which is empty if it has none
+    bool has_code = false;  // the JVM was asked for `code`; the method has no code if `code` is still empty
     bool watched = false;
   };
   Jni jni;
@@ -100,7 +100,8 @@ void Agent::prepare(Jni jni, Object klass) {
              .asks = {},
              .watched = false};
   jvmti_.deallocate(signature);
-  // Such a class is generated for a lambda or a method handle. The code that it runs is in another class.
+  // The JVM generates a class with such a name for a lambda or a method handle. The code of the lambda is in another
+  // class.
   if (info.name.find("$$Lambda") != std::string::npos || info.name.find("LambdaForm") != std::string::npos) return;
   for (PlaceSpec* place : spec_.places) {
     if (place->pattern.may_be_in(info.name)) info.places.push_back(place);

@@ -11,7 +11,7 @@
 
 namespace rose::jvm {
 
-// Where in the methods with the given name the location is.
+// Where in a method a location is.
 enum class Where { entry, offset, line };
 
 // An exception that is thrown if the BPF program orders it.
@@ -41,14 +41,14 @@ struct WatchSpec {
   bool count = false;    // count entries; otherwise report each one
   bool code = false;     // also write the calls in the methods to the code file
   bool lasting = false;  // the JVM is expected to run for long
-  // When counting: a method is infrequent below this rate. When reporting: a method is detached from this rate per
-  // second on; 0: never.
+  // When counting: a method with fewer entries per second is infrequent. When reporting: a method with at least this
+  // many entries per second is detached; 0: no method is detached for its own rate.
   double rate = 0;
   double share = 0;  // when reporting: share of one CPU that all watched methods together may cost
   std::vector<const NamePattern*> functions;
   std::vector<std::string> sources;  // file names
   std::vector<std::string> methods,
-      classes;  // classes by their exact names as in records, and the classes that contain them
+      classes;  // methods by their exact names, as in records, and the classes of these methods
   std::vector<const NamePattern*> throwers;  // methods whose exceptions are watched too
   std::vector<std::string> thrower_sources;  // source files whose exceptions are watched too
   [[nodiscard]] bool exceptions() const { return !throwers.empty() || !thrower_sources.empty(); }

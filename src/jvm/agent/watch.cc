@@ -72,7 +72,8 @@ bool Agent::is_class(Jni jni, Object weak, Object klass) const {
 }
 
 // Sets the breakpoints of changed classes again. A class that another tool changes loses its breakpoints when the
-// change takes effect, which is shortly after the change was announced. Call this under the lock.
+// change takes effect, which is shortly after the change was announced. As long as the JVM refuses a second breakpoint
+// at the same location (kDuplicate), the change has not taken effect. Call this under the lock.
 void Agent::follow_redefined(Jni jni) {
   const std::int64_t now = now_ns();
   std::vector<Redefined> waiting;
