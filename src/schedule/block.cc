@@ -22,7 +22,7 @@ void read_block(toml::Table& table, Fault& fault, const std::function<void(toml:
     }
     if (!function && !at->has("syscall")) {
       for (const std::string_view key : {"function", "syscall", "count"}) at->get(key);
-      at->finish();  // reports a misspelt key first, because that is the likelier reason
+      at->finish();  // reports a misspelt key, which is probably the reason why the required key is missing
       table.problems().add_missing(at->place(), fmt::format("{}: one of 'function', 'syscall' is missing", at->path()));
       return;
     }
@@ -32,7 +32,7 @@ void read_block(toml::Table& table, Fault& fault, const std::function<void(toml:
     } else {
       read_call(*at, fault.call);
     }
-    // `count` is inside `at`, as it is inside `before` and conditions.
+    // `count` may be inside `at`, as it is in `before` and in conditions, or next to `at`, as in other faults.
     counted = at->integer("count", fault.count, 1, kMostThreads);
     at->finish();
   }

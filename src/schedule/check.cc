@@ -69,7 +69,7 @@ void Reader::check_order(toml::Place place) {
       return;
     }
   }
-  // The dependencies that come from `after`, and those that come from the order.
+  // Collect what each name depends on: the names in its `after`, and those that the order puts immediately before it.
   std::unordered_map<std::string, std::vector<std::string>> before;
   for (const Fault& fault : schedule_.faults) before[fault.id] = fault.after;
   for (const OrderedName& name : order_) {

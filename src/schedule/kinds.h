@@ -15,7 +15,7 @@ namespace rose::schedule {
 // Pairs "key = value". Each is a line, or a part of an inline table.
 using Parts = std::vector<std::pair<std::string, std::string>>;
 
-// Accepts a number from 1 on, or "forever".
+// Reads `times`, which is a number from 1 to `most`, or "forever" (stored as -1).
 void read_times(toml::Table& table, std::int64_t& times, std::int64_t most);
 
 void read_bad_link(toml::Table& table, Fault& fault);
@@ -45,7 +45,7 @@ void add_resource(Parts& parts, const Fault& fault);
 // In block.cc: reads `at` and `count`. `read_call` reads the keys of a call.
 void read_block(toml::Table& table, Fault& fault, const std::function<void(toml::Table&, CallMatch&)>& read_call);
 void add_block(Parts& parts, const Fault& fault);
-// Describes the fault: "let the 2nd thread of n1 that comes to f wait there".
+// Describes the fault: "block the 2nd thread of n1 that reaches f".
 [[nodiscard]] std::string block_words(const Fault& fault, const std::string& node);
 
 // Reads `offset` or `line`, which are positions in a function.

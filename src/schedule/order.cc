@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostNames = 256;
 constexpr int kDeepest = 64;
 
-// The names that come first and last in a part of an order. They are indices.
+// The names that come first and last in a part of an order, as indices into names_.
 struct Part {
   std::vector<std::size_t> first, last;
 };

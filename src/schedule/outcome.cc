@@ -20,8 +20,8 @@ bool effective(const RunResult& result, const Fault& fault) {
   return outcome != nullptr && outcome->effective();
 }
 
-// True if the fault, or another fault of its group, did what the verdict requires. A group is required only if one of
-// its faults is.
+// True if the fault permits the verdict `not-reproduced`: it is optional, or it was effective, or another fault of its
+// group was.
 bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   if (fault.optional || effective(result, fault)) return true;
   if (fault.group.empty()) return false;
@@ -29,8 +29,8 @@ bool satisfied(const RunResult& result, const Schedule& schedule, const Fault& f
                      [&](const Fault& other) { return other.group == fault.group && effective(result, other); });
 }
 
-// Says why: "fault 'cut' did not fire: its condition was never met", "fault 'cut' had no effect: no packet was
-// stopped".
+// Says why the fault was not effective: "fault 'cut' did not fire: its condition was never met", "fault 'cut' had no
+// effect: no packet was stopped".
 std::string miss_in_words(const RunResult& result, const Schedule& schedule, const Fault& fault) {
   const FaultOutcome* outcome = outcome_of(result, fault);
   // In a group, the fault that fired shows why the group had no effect.

@@ -61,7 +61,7 @@ struct ConditionOutcome {
 
 struct FaultOutcome {
   std::string id;
-  bool armed = false;  // all faults in its `after` were injected, and its `when` was met
+  bool armed = false;  // everything in its `after` has happened, and the conditions in its `when` were met
   bool fired = false;
   bool withdrawn = false;     // another fault of its group fired
   std::int64_t fired_ns = 0;  // if `fired`: the time since the start of the workload; negative: before it
@@ -106,7 +106,7 @@ struct Value {
   std::string text;  // "-1", "\"abc\"", "LEADER"
   bool is_number = false;
   bool is_pointer = false;  // the value is an address, which differs from run to run
-  bool is_named = false;    // the value is one of few, as for an enumeration or a bool
+  bool is_named = false;    // the type has few values, as an enumeration or bool has
   double number = 0;        // the value as a number, if is_number
 };
 
@@ -147,7 +147,7 @@ struct RunResult {
   double seconds = 0;
   int number = 0;
   std::filesystem::path directory;                // the run's directory; empty if it was not kept
-  std::vector<std::filesystem::path> recordings;  // the recordings of nodes that were kept
+  std::vector<std::filesystem::path> recordings;  // files with recordings of nodes, if they were kept
   std::vector<std::string> messages_seen;  // keys of those messages of the evidence that also occur in this run's logs
 };
 

@@ -13,7 +13,7 @@ constexpr double kTail = 0.025;     // the probability on each side of a 95 % in
 constexpr double kRounding = 1e-9;  // so that 30 of 40 count as 75 % in spite of binary rounding
 
 // The parameters of the test. RateTest::acceptance() gives its exact error rates. The values below are for a target of
-// 0.8 against a bad rate of 0.6.
+// 0.8 against a bad rate of 0.6 (the "lower rate" of rate.h).
 constexpr double kBadShare = 0.75;  // the bad rate is this part of the target; for low targets see kFarEnough
 // below this target, the bad rate is chosen to be as far from the target as 0.6 is from 0.8
 constexpr double kFarEnough = 0.8;
@@ -60,7 +60,7 @@ std::set<std::string> effective_units(const RunResult& result, const Schedule& s
 struct RateTest::Strictness {
   int perfect;  // number of runs without a miss after which the test accepts
   double sure;  // log likelihood ratio at which the test accepts
-  // rate required after kMostTestRuns: this part of the way from the bad rate to the target, added to the bad rate
+  // After kMostTestRuns runs, the test accepts if the share of hits is at least bad_ + of_all * (target - bad_).
   double of_all;
 };
 namespace {

@@ -28,8 +28,8 @@ struct Tally {
 
 // Collects the runs of one schedule. By itself, a run in which the bug was not reproduced and a fault was not effective
 // is inconclusive, because that fault may have been necessary. If, however, another run reproduced the bug with fewer
-// effective faults, then these are sufficient, and a run in which all of them were effective is a miss. Otherwise hits
-// would be counted in more runs than misses, and the rate would be overestimated.
+// effective faults, then these are sufficient, and a run in which all of them were effective is a miss. If these misses
+// were not counted, only the hits among such runs would be, and the rate would be overestimated.
 class Series {
  public:
   void add(const RunResult& result, const Schedule& schedule);
@@ -61,13 +61,14 @@ class RateTest {
   struct Strictness;
 
   // `test_number`: the number of this schedule among those that the search tests, from 1. Later ones are tested more
-  // strictly, because each test may err. `most`: the most runs of the test, at most kMostTestRuns. With a lower limit,
-  // the test requires a higher rate: compared with the full test, it accepts a schedule at the lower rate no more
-  // often, and a schedule at the target more rarely.
+  // strictly, because each test may err. `most`: the most runs of the test, at most kMostTestRuns. If `most` is smaller
+  // than kMostTestRuns, the test requires a larger share of hits. It then accepts a schedule that has the lower rate no
+  // more often than the full test does, at the cost of rejecting a schedule at the target more often.
   explicit RateTest(double target, int test_number = 1, int most = kMostTestRuns);
   // A test that decides only whether a schedule is worth minimising and testing. It requires three hits in a row, or
   // equally strong evidence. It accepts a schedule with a rate of 0.6 in 37 % of all cases and one with a rate of 0.3
-  // in 3 %, and rejects one with a rate of 0.8 in 6 %. Its runs influence a choice, so they do not count for the rate.
+  // in 3 %, and rejects one with a rate of 0.8 in 6 %. The runs of a screening do not count for the replay rate: only
+  // schedules that passed it are measured, so these runs have too many hits on average.
   [[nodiscard]] static RateTest screening(double target);
 
   [[nodiscard]] Answer answer(const Tally& tally) const;

@@ -39,7 +39,7 @@ void Reader::read_call(toml::Table& table, CallMatch& call) {
     has_second = has_second || info.path2 >= 0;
     has_socket = has_socket || info.fd >= 0 || info.sockaddr >= 0;
   }
-  // The call is newer than the table, so its arguments are unknown.
+  // A call with such a name is newer than the table, so its arguments are unknown.
   if (call.syscall.rfind("syscall_", 0) == 0) has_path = has_second = has_socket = true;
   if (call.path && !has_path)
     table.wrong("path", fmt::format("'{}' uses neither a path nor a descriptor, so no path can match", call.syscall));

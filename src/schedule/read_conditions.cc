@@ -65,7 +65,7 @@ void Reader::read_condition(toml::Table& table, const Fault& fault, const Condit
     for (const Form& one : forms) table.get(one.key);
     for (const Form& one : forms)
       for (const std::string_view key : one.others) table.get(key);
-    table.finish();  // reports a misspelt key first, because that is the likelier reason
+    table.finish();  // reports a misspelt key, which is probably the reason why the required key is missing
     problems_.add_missing(table.place(), fmt::format("{}: a condition needs one of 'elapsed', 'function', 'syscall', "
                                                      "'log', 'state', 'role'",
                                                      table.path()));

@@ -1,4 +1,5 @@
-// A planned restart, which shows what follows from a restart. `rose profile --restarts` and diagnosis use it.
+// A schedule that ends one node, which the deployment then restarts. A run of it shows what a restart alone causes.
+// `rose profile --restarts` and `rose diagnose` use it.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ enum class ConditionKind { elapsed, function, syscall, log, process_state, role 
 struct Condition {
   ConditionKind kind = ConditionKind::elapsed;
   std::int64_t elapsed_ns = 0;  // elapsed
-  std::string function;         // function (also role, inline): demangled name, parameters optional
+  std::string function;         // function, or a role given by its function: demangled name, parameters optional
   // function: bytes from the function's entry (for a JVM's method: offset in the bytecode)
   std::optional<std::uint64_t> offset;
   // function: a JVM's method; the location is the first call on this line of its source
@@ -125,10 +125,10 @@ struct Fault {
   std::string id;
   FaultKind kind = FaultKind::syscall;
   std::string node;                // "@role": the node that has the role when the conditions are met
-  std::vector<std::string> after;  // ids of the faults and names that must come first
+  std::vector<std::string> after;  // faults (ids), events and steps that must come first
   std::string group;               // name of its group; "" if it has none
   std::vector<Condition> when;     // the conditions, in the order in which they must be met
-  bool optional = false;           // a run in which the fault did not fire, or had no effect, still counts
+  bool optional = false;           // a run in which the fault was not effective is still conclusive
 
   // syscall, block:
   CallMatch call;  // block: empty if threads wait at a function
@@ -138,7 +138,8 @@ struct Fault {
   std::int64_t effect_bytes = 0;
   std::int64_t delay_ns = 0;
   int count = 1;  // which matching call; network: which packet or connection; block: which thread
-  // the number of consecutive calls (packets, ...) from there on; -1: forever; network: used only with `count`
+  // The number of consecutive calls (packets, ...), beginning with the `count`th; -1: forever. In a file, the default
+  // for network faults without `count` is forever.
   std::int64_t times = 1;
   ThenDo then_do = ThenDo::nothing;
 

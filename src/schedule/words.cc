@@ -286,7 +286,8 @@ Fault anywhere(const Schedule& schedule, const Fault& fault) {
   for (std::vector<Condition>* conditions : {&plain.when, &plain.until})
     for (Condition& condition : *conditions)
       if (condition.node == fault.node) condition.node.clear();
-  // The faults on which alternatives depend may be alternatives, too.
+  // The faults on which alternatives depend may be alternatives, too. Let the first fault of a group stand for all of
+  // them.
   for (std::string& id : plain.after)
     if (const Fault* other = schedule.find(id); other != nullptr && !other->group.empty())
       for (const Fault& first : schedule.faults)
