@@ -133,7 +133,8 @@ class Cursor {
   const char *at_, *end_;
 };
 
-// Calls `take(i, number)` for each event of a column. Stops if it returns false.
+// Calls `take(i, number)` for each event of a column, and stops if `take` returns false. `may_be_one`: the column may
+// have the form that stores one value for all events.
 template <typename Take>
 bool read_column(Cursor& cursor, std::size_t events, bool may_be_one, Take&& take) {
   const char* at = nullptr;

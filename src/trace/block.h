@@ -6,7 +6,8 @@
 //
 //   number of strings; for each string: number of bytes that it shares with the previous string, number of further
 //   bytes, these bytes
-//   the first event's time, then a column of the difference of each time to the previous one, never with width u8 0
+//   the first event's time, then a column with the difference of each later time to the time before it; its width is
+//   never 0
 //   a column for each other field of Event, in the order of block.cc: u8 width (1, 2, 4, 8), then that many bytes for
 //   each event, little-endian; or u8 0 and one u64 that is the value in all events. Signed numbers are zigzag-encoded.
 #pragma once
@@ -57,7 +58,7 @@ struct PackedEvents {
   std::uint32_t events = 0;
   std::uint32_t strings = 0;
   std::uint64_t string_bytes = 0;
-  std::array<std::uint64_t, 6> by_type{};  // number of events of each EventType; an event with a count adds that count
+  std::array<std::uint64_t, 6> by_type{};  // number of events by EventType; an event with a `count` adds its `count`
 };
 
 // Packs events. The string ids in `events` are indices into `strings`, whose first entry stands for "absent".

@@ -137,7 +137,7 @@ std::int64_t HostClock::to_first(std::int64_t ts_ns) const {
   const double length = static_cast<double>(end_ns - begin_ns);
   const double slope = length > 0 ? (ahead_end - ahead_begin) / length : 0;
   // Solve ts = t + ahead(t) for ahead(t), where ahead(t) = ahead_begin + slope * (t - begin). Only the difference is
-  // computed in floating point, because a double cannot hold today's time in nanoseconds.
+  // computed in floating point, because a double cannot hold today's time in nanoseconds exactly.
   const double since = (static_cast<double>(ts_ns - begin_ns) - ahead_begin) / (1 + slope);
   return ts_ns - std::llround(ahead_begin + slope * since);
 }

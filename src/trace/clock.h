@@ -29,7 +29,7 @@ struct Handshake {
 
 // Formats a line of Meta::clock: at `at_ns`, by the new clock, the clock of `host` was changed by `change_ns`.
 [[nodiscard]] std::string step_text(std::string_view host, std::int64_t at_ns, std::int64_t change_ns);
-// A parsed line of Meta::clock. Other lines give nothing.
+// A line of Meta::clock that step_text() formatted. to_step() returns nothing for other lines.
 struct ClockStep {
   std::string_view host;
   std::int64_t at_ns = 0, change_ns = 0;

@@ -66,19 +66,19 @@ enum class ProcessState : std::uint8_t { none = 0, crashed = 1, exited = 2, paus
 enum class Protocol : std::uint8_t { none = 0, tcp = 6, udp = 17 };
 
 enum EventFlag : std::uint16_t {
-  kPlanned = 1,      // PS: `rose node` caused it
-  kOpen = 2,         // ND, PS paused: it had not ended when the window was written
-  kMain = 4,         // PS: it is the node's main process
-  kInjected = 8,     // a fault of rose's schedule caused it
+  kPlanned = 1,      // PS: `rose node` caused the event
+  kOpen = 2,         // ND, PS paused: the silence or pause had not ended when the window was written
+  kMain = 4,         // PS: the process is the node's main process
+  kInjected = 8,     // a fault of rose's schedule caused the event
   kCoreDumped = 16,  // PS crashed: a core was dumped
   kUnlinked = 32,    // path: the file had been unlinked
   // path: only the end is kept; AF: the function is entered too often, so later entries are not recorded
   kTruncated = 64,
-  kOutOfMemory = 128,   // PS crashed: the kernel's OOM killer killed it
+  kOutOfMemory = 128,   // PS crashed: the kernel's OOM killer killed the process
   kBlocked = 256,       // PS paused: a thread waited uninterruptibly (D state), usually for a disk
   kDying = 512,         // SCF: the process was being ended, stopped or frozen, and the failure is a consequence of that
   kOutstanding = 1024,  // ND: data was sent that remained unanswered
-  kIdle = 2048,         // ND: all data was answered; if neither this flag nor kOutstanding is set, it is unknown
+  kIdle = 2048,         // ND: all data was answered; if neither this flag nor kOutstanding is set, that is unknown
 };
 
 // One record of a trace. Fields that do not apply to its type have the value given here, which means "absent".
@@ -113,8 +113,9 @@ struct Event {
   std::uint8_t reserved[2] = {};
   std::uint32_t open_flags = 0;  // SYS of the open family: the flags of open
   std::uint32_t requested = 0;   // SCF without an error: number of bytes that were requested
-  // ND: the cause of the silence began at most this long after the silence began, because the first data that remained
-  // unanswered was sent then. The cause ended at most this long before the silence ended.
+  // ND: how exactly the silence shows when its cause began and ended. The cause began at most begin_within_ms after the
+  // silence began, because then the first data was sent that remained unanswered. The cause ended at most end_within_ms
+  // before the silence ended.
   std::int32_t begin_within_ms = -1;
   std::int32_t end_within_ms = -1;
   std::int32_t usual_ms = -1;  // ND: the longest silence in the normal use of the connection
@@ -140,7 +141,7 @@ struct Meta {
   std::uint64_t memory = 0;           // capacity of the window in bytes
   std::uint64_t lost = 0;             // number of events that happened, but are not in the dump
   std::uint64_t suppressed = 0;       // number of expected failures that were counted, but not stored
-  std::int64_t network_delay_ns = 0;  // thresholds that were in effect; 0: unknown
+  std::int64_t network_delay_ns = 0;  // network_delay_ns and pause_ns: the thresholds that were in effect; 0: unknown
   std::int64_t pause_ns = 0;
   std::int64_t workload_ts = 0;  // start of the workload; 0: unknown
   std::int64_t begin_ns = 0;     // start of tracing; 0: unknown

@@ -21,7 +21,7 @@ inline constexpr std::size_t kMostRatio = 128;
 // What is wrong with the header of a block, if anything. Its checksum is not examined.
 [[nodiscard]] std::optional<std::string> header_fault(const BlockHeader& header);
 
-// The number of bytes, beyond those that DumpFrames takes, with which a reader can say what is wrong.
+// A reader needs this many bytes after those that DumpFrames takes to say what is wrong with them.
 inline constexpr std::size_t kTellingBytes = 64;
 
 class DumpFrames {

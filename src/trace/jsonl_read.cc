@@ -494,7 +494,7 @@ class LineReader {
     return std::nullopt;
   }
 
-  // Accepts a string or null; `is_null` tells which.
+  // Accepts a string or null. `is_null` is set to true for null.
   Maybe string_or_null(std::string_view& text, bool& is_null) {
     is_null = take_word("null");
     if (is_null) return std::nullopt;

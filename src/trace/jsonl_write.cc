@@ -1,5 +1,5 @@
-// Writes JSON Lines. It is written by hand for two reasons. nlohmann/json refuses the lone surrogates that represent
-// bytes that are not UTF-8. And to write a dump of a million events must not take seconds.
+// Writes JSON Lines. It is written by hand for two reasons: nlohmann/json refuses the lone surrogates that represent
+// bytes that are not UTF-8, and writing a dump of a million events must not take seconds.
 #include "trace/jsonl.h"
 
 #include <fmt/format.h>

@@ -17,7 +17,8 @@ using Rewrite = std::function<std::string(std::string_view)>;
 // functions. The header is empty.
 [[nodiscard]] Trace rewritten(const Trace& trace, const Rewrite& text, const Rewrite& code);
 
-// Redacts events and header, and removes boot ids. Hosts that the headers of traces name count as host names.
+// Redacts events and header, and removes the boot id. Adds the host that the header names to the host names of
+// `redactor`.
 [[nodiscard]] Trace redacted(const Trace& trace, Redactor& redactor);
 
 }  // namespace rose::trace
