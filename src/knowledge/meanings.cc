@@ -99,7 +99,7 @@ bool is_denied(const std::vector<Word>& words, std::size_t first) {
   return false;
 }
 
-// True if a counter of zero follows: "stall: 00:00:0.000", "timeouts=0".
+// True if the words are the name of a counter that is zero: "stall: 00:00:0.000", "timeouts=0".
 bool is_zero_counter(std::string_view following) {
   const std::size_t value = following.find_first_not_of(":= ");
   if (value == std::string_view::npos) return false;
@@ -118,10 +118,11 @@ bool counts_zero(Says says, const std::vector<Word>& words, std::size_t end) {
 
 struct Meanings::Element {
   WordSet words;
-  std::size_t gap = 0;  // words that may precede it
+  std::size_t gap = 0;  // at most this many words of any kind may precede the element's word
   bool optional = false, begins = false, ends = false;
-  char before = 0;  // the character required right before it; 0: any
-  char after = 0;   // the character required after it; 0: any; '=' is required to match the name of a field
+  char before = 0;  // the character required right before the word; 0: any
+  char after = 0;   // the character required after the word; 0: any; only with '=', the element also matches the name
+                    // of a field
 };
 
 struct Meanings::Pattern {
@@ -286,7 +287,8 @@ void Meanings::use(const std::vector<Entry>& entries) {
     g_in_use = nullptr;
     return;
   }
-  // Never freed, because statements point to the entries. A process reads one configuration, perhaps several times.
+  // What is made here is never freed, because statements point to the entries. A process usually reads only one
+  // configuration, perhaps several times; it is then made once.
   static std::mutex mutex;
   static auto& made = *new std::map<std::vector<std::string>, const Meanings*>;
   std::vector<std::string> key;

@@ -52,7 +52,7 @@ enum class Says : std::uint8_t {
   reunited,   // partitioned parts of the cluster are connected again
   relayed,    // the words that follow were received from another node
   answered,   // the error or stop that follows in the message is that of the mentioned node
-  other       // the match has no meaning, and hides the matches that overlap it
+  other       // the match has no meaning, and hides all matches that overlap it, except errors
 };
 
 struct Entry {
@@ -60,7 +60,8 @@ struct Entry {
   int number = 0;       // for Says::error: the errno
   std::string name;     // for Says::operation: the operation; for Says::clock: the details
   bool vague = false;   // used only if no other error matches the message
-  bool apart = false;   // the words do not match as parts of one identifier
+  bool apart = false;   // matches only if there is a blank between the words, so that they are not parts of one
+                        // identifier
   std::string words;    // the pattern
   std::string example;  // a line that it matches
   std::string source;   // where the example comes from
@@ -89,7 +90,8 @@ class Meanings {
 
   [[nodiscard]] std::span<const Entry> entries() const { return entries_; }
   // All matches in a message, in the order of the entries. Omits what the message denies ("has not timed out") or only
-  // considers possible ("may be lost").
+  // considers possible ("may be lost"). Errors, operations and a few other meanings are never omitted, because a
+  // negation before them does not deny them ("could not write").
   [[nodiscard]] std::vector<Statement> read(const Sentence& sentence) const;
   // True if this entry's pattern matches, even if the message denies it.
   [[nodiscard]] bool has(const Entry& entry, const Sentence& sentence) const;

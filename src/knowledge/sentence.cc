@@ -70,7 +70,7 @@ void Sentence::read_line(std::size_t begin, std::size_t end) {
     std::size_t stop = at;
     while (stop < end && !blank(text_[stop])) ++stop;
     if (nodes_ == nullptr || frame || !read_name(at, stop, frame)) read_compound(at, stop, frame);
-    // The next word begins a new clause.
+    // After a word that ends with '.', ';', '!' or '?', the next word begins a new clause.
     const char last = text_[stop - 1];
     // The dot at the end of a fully qualified host name ends no sentence: "SERVFAIL <www.example.org. A IN>".
     const bool host = last == '.' && stop - at > 2 && is_alpha(text_[stop - 2]) &&
