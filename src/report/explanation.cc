@@ -91,7 +91,8 @@ std::string md(std::string_view text) {
   return out;
 }
 
-// Formats a line. Texts that come from the system may contain any bytes.
+// Formats a line of the story. Its texts come from the traced system and may contain any bytes, so they are made
+// printable.
 std::string line_text(const StoryLine& line) {
   return fmt::format("{:>14}  {:<8} {}{}", moment_text(line.at_ns), printable(line.node), printable(line.text),
                      line.first_wrong ? "   <- the first difference" : "");

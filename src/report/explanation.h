@@ -23,12 +23,14 @@ struct ExplanationReport {
   std::optional<double> first_answer_seconds;
 };
 
-// The values in the runs of one side, with their numbers: "-1, 0 x12 (40)".
+// The values in the failing or in the correct runs. For example, "-1, 0 x12 (40)" means: after the fault, -1 once and 0
+// twelve times; before the fault, 0 forty times.
 [[nodiscard]] std::string value_counts(const std::vector<explain::ValueCount>& counts);
-// Where the values differ, and when they first do. If they do not differ, the reason why there is no result.
+// How the values of failing and correct runs differ, and where they do so first. If no values were recorded, the
+// reason.
 [[nodiscard]] std::string value_verdict(const explain::ValueTable& table);
 
-// A summary of what happened from the fault to the symptom, as plain text without markup.
+// One line of the summary of what happened from the fault to the symptom, as plain text without markup.
 struct ShortLine {
   std::string_view what;          // for example "Root fault"
   std::vector<std::string> text;  // for consequences, one text for each

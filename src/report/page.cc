@@ -21,7 +21,6 @@ namespace {
 
 // Small parts
 
-// The rate and its interval on a scale from 0 to 1. The scale also shows the target.
 using Interval = std::pair<double, double>;
 
 std::string rate_sentence(const schedule::Tally& tally, const Interval& interval) {
@@ -31,6 +30,7 @@ std::string rate_sentence(const schedule::Tally& tally, const Interval& interval
                      tally.reproduced, tally.conclusive(), percent(tally.rate()), percent(low), percent(high));
 }
 
+// Draws the rate and its interval on a scale from 0 to 1. The scale also shows the target.
 std::string rate_bar(const schedule::Tally& tally, const Interval& interval, double target) {
   const auto [low, high] = interval;
   const auto x = [](double share) { return 8 + 440 * share; };

@@ -78,7 +78,7 @@
       }
       marks.push(mark);
     }, svg);
-    // A tooltip that appears faster than that of the browser.
+    // Show the title in a tooltip of the page, which appears faster than that of the browser.
     each('.z title', function (title) {
       var el = title.parentNode;
       el.tip = title.textContent;
@@ -96,7 +96,7 @@
     chart.stops = marks.filter(function (m) { return m.el.tip && !m.text; }).sort(function (a, b) {
       return a.at - b.at || a.el.getAttribute('y') - b.el.getAttribute('y');
     });
-    // The most important comes first.
+    // The labels of alarms come first, because part() places the labels in this order, and hides those without space.
     chart.bounds = marks.filter(function (m) { return m.text && m.el.parentNode.getAttribute('class') === 'bounds'; });
     chart.bounds.sort(function (a, b) { return (b.el.classList.contains('alarm') - a.el.classList.contains('alarm')) || a.at - b.at; });
     chart.bounds.forEach(function (m) { m.el.previousElementSibling.tip = m.el.tip = m.el.textContent + '\n' + m.el.tip; });

@@ -58,7 +58,7 @@ struct ReplayReport {
   // The last run that reproduced the bug and whose recordings were kept. If there is none, the last run with
   // recordings; null if there is no such run either.
   [[nodiscard]] const schedule::RunResult* recorded_run() const;
-  // True if the verdict is what `expect` requires.
+  // True if the verdict is the wanted one: `reproduced`, or `not-reproduced` if a fix is expected.
   [[nodiscard]] bool passed() const {
     return verdict != schedule::Verdict::inconclusive && (verdict == schedule::Verdict::reproduced) != expect_fixed;
   }
@@ -70,9 +70,10 @@ struct ReplayReport {
 };
 
 // Determines the verdict of all runs, and its reason. The verdict is inconclusive if fewer than half of the runs are
-// conclusive. With `expect_fixed`, if no run reproduced the bug, it is also inconclusive in these cases: some run was
-// inconclusive; no fault was effective in any run; the workload failed each time, and no profile shows that it works
-// without faults.
+// conclusive. With `expect_fixed`, if no run reproduced the bug, the verdict is also inconclusive in these cases: some
+// run was inconclusive; no fault was effective in any run; the schedule has neither faults nor an order; the workload
+// failed in every run, and either no profile shows that it works without faults, or it exchanged no data with the
+// nodes.
 void conclude(ReplayReport& report);
 
 [[nodiscard]] std::string replay_json(const ReplayReport& report);
@@ -91,7 +92,8 @@ struct FaultRow {
 };
 [[nodiscard]] std::vector<FaultRow> fault_rows(const schedule::Schedule& schedule, const schedule::RunResult& run);
 // The stack of the first affected thread, in short, innermost frame first, beginning with the program's own code:
-// "Store::append(int) at store.cc:30". Then the number of other affected threads. If there is no stack, the reason.
+// "Store::append(int) at store.cc:30". Then the number of further frames, and in parentheses why frames or names are
+// missing. Empty if there is no stack.
 [[nodiscard]] std::vector<std::string> frames_in_short(const schedule::FaultOutcome& outcome);
 // The rows as an aligned table.
 [[nodiscard]] std::string fault_table(const schedule::Schedule& schedule, const schedule::RunResult& run);

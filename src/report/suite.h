@@ -34,7 +34,8 @@ struct SuiteReport {
   double seconds = 0;
 
   [[nodiscard]] int count(Outcome outcome) const;
-  // If one entry failed, the suite failed. Otherwise, if one is undecided, the suite is inconclusive.
+  // The suite has the unwanted verdict if one of its entries has failed. Otherwise, if an entry is inconclusive or
+  // broken, the suite is inconclusive.
   [[nodiscard]] schedule::Verdict verdict() const;
   // 0 if all entries passed or are flaky. Otherwise the first of these that applies to an entry: 70, 3, 2 (broken), 1
   // (failed), 4 (inconclusive).
@@ -45,8 +46,9 @@ struct SuiteReport {
 // Prints one line for each test, details for those that did not pass, and a final line.
 [[nodiscard]] std::string suite_text(const SuiteReport& report);
 
-// Prints one test suite for each schedule. It has one test case for the schedule, which decides, and one for each run.
-// A run with an unwanted outcome is a failure only if the schedule fails.
+// Prints one test suite for each schedule. A test suite has one test case for the schedule as a whole, which decides,
+// and one for each run. A run with an unwanted verdict is reported as a failure only if the schedule fails; otherwise
+// it is reported as skipped.
 [[nodiscard]] std::string replay_junit(const ReplayReport& report);
 [[nodiscard]] std::string suite_junit(const SuiteReport& report);
 

@@ -233,7 +233,8 @@ class Drawing {
 
   // Reducing the number of marks
 
-  // There are few processes and silences, and they matter most, so they keep their marks even if there are many calls.
+  // Events of processes and silences are few and matter most. They have their own share of the marks, so that they are
+  // drawn singly even if there are many calls.
   void thin() {
     const std::size_t quarter = options_.marks / 4;
     thin({kProcess, kSilence}, quarter);
@@ -588,7 +589,7 @@ class Drawing {
                         (worst.flags & trace::kMain) == 0 ? " opacity=\".55\"" : "", title);
   }
 
-  // Helper processes start and end often, so the node's main process matters more.
+  // Helper processes start and end often, so they are drawn less prominently than the node's main process.
   static std::string_view injected_style(std::string_view ours, bool helper) {
     if (!helper) return ours;
     return ours.empty() ? " class=\"helper\"" : " class=\"inj helper\"";
@@ -698,8 +699,8 @@ Stretch extent(const Panel& panel) {
 
 namespace {
 
-// 0 means that the event is no key moment. Events of helper processes are no key moments, because helpers start and end
-// often.
+// Ranks the events that may be key moments; 0: the event is none. Starts and exits of helper processes are none,
+// because they are frequent.
 int key_rank(const Event& e) {
   if (e.type == EventType::nd) return 3;
   if (e.type != EventType::ps) return 0;
@@ -726,7 +727,8 @@ std::vector<KeyMoment> key_moments(const Panel& panel, const TimelineOptions& op
     all.push_back({boundary.at_ns, "", boundary.alarm ? "oracle" : "workload", boundary.label});
   left_out = all.size() > most ? all.size() - most : 0;
   all.resize(std::min(all.size(), most));
-  // First take ends and pauses, then starts, then silences, so that many events of one kind do not displace the others.
+  // First take crashes and pauses, then starts and exits of main processes, then silences, so that the many events of a
+  // less important kind do not displace the others.
   for (int rank = 1; rank <= 3; ++rank)
     for (const Source& source : panel.sources) {
       std::map<trace::StringId, std::string> names;

@@ -36,9 +36,9 @@ struct Boundary {
   bool alarm = false;
 };
 
-// Events to draw, of one trace.
+// Events of one trace that are to be drawn.
 struct Source {
-  // `events`: a range of them, sorted by time. Both must outlive the source.
+  // `range`: events of the trace `of`, sorted by time. The trace and these events must outlive the source.
   template <typename Events>
   Source(const trace::TraceBase& of, const Events& range) : trace(&of) {
     events.reserve(range.size());
@@ -48,8 +48,8 @@ struct Source {
 
   const trace::TraceBase* trace;
   std::vector<const trace::Event*> events;
-  // Determines the lane of an event. It is called once for each name in the trace. By default, the lane is the event's
-  // node.
+  // Determines the lane of an event. It is called once for each name of a node in the trace. By default, the lane is
+  // the event's node.
   std::function<std::string(const trace::Event&)> node;
 };
 
@@ -87,7 +87,7 @@ struct TimelineOptions {
 struct KeyMoment {
   std::int64_t at_ns = 0;
   std::string node;
-  std::string kind;  // "fault", "condition", "process", "silence", "oracle"
+  std::string kind;  // "fault", "condition", "step", "process", "silence", "workload", "oracle"
   std::string text;
 };
 // The most important moments, at most `most`. `left_out` receives the number of the other moments.

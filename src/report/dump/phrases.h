@@ -46,7 +46,7 @@ class Lines {
 
 // Appends the call and its error: "openat ENOENT".
 void append_call(std::string& out, const trace::Event& e);
-// Appends the object of a call: its paths; without paths, its peer. `peers`, unless "", replaces the event's own peer.
+// Appends what a call works on: its paths and its peer. `peers`, unless "", replaces the event's own peer.
 void append_place(std::string& out, const trace::TraceBase& trace, const trace::Event& e, std::string_view peers = {});
 // Appends the state of a process: "crashed by SIGKILL".
 void append_state(std::string& out, const trace::Event& e);

@@ -80,7 +80,7 @@ std::string describe_kind(const Trace& trace, const SummaryRow& row, const NodeN
   return what;
 }
 
-// Determines for each row whether the profile contains it.
+// Compares each row with the profile.
 class Judge {
  public:
   Judge(const Trace& trace, const profile::Profile& profile)
@@ -209,7 +209,8 @@ Summary summarise(const Trace& trace, const ShowFilter& filter, const profile::P
   Summary summary;
   std::unordered_map<Kind, std::size_t, KindHash> index;
   index.reserve(std::min<std::size_t>(trace.events.size(), std::size_t{1} << 20));
-  // The kernel chooses the ports of clients, so without this each connection of a client would be a separate kind.
+  // Peers that match the same pattern count as one peer: the kernel chooses the ports of clients, so otherwise each
+  // connection of a client would be a separate kind.
   std::unordered_map<trace::StringId, trace::StringId> first_peer;  // by peer
   std::unordered_map<std::string, trace::StringId> first_of_pattern;
   const auto representative = [&](trace::StringId peer) {

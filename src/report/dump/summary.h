@@ -13,8 +13,8 @@
 
 namespace rose::report {
 
-// How frequent an event is compared with a profile: it is not in the profile; it is more frequent; it is about as
-// frequent.
+// Compares the frequency of an event with a profile. fresh: the profile does not contain the event; more: the event is
+// more frequent than in the profile; usual: it is not.
 enum class Normal { fresh, more, usual };
 [[nodiscard]] std::string_view normal_name(Normal normal);  // "new", "more", "usual"
 
@@ -35,7 +35,8 @@ struct Summary {
   // come first, and other kinds are sorted by frequency.
   std::vector<SummaryRow> rows;
   std::map<trace::EventType, std::uint64_t> totals;
-  std::uint64_t collapsed = 0;  // number of events that are in records with a count
+  std::uint64_t collapsed = 0;  // number of events without a record of their own: the `count` of an equal event
+                                // includes them
   std::map<Normal, std::uint64_t> kinds;
 };
 

@@ -16,8 +16,8 @@ namespace rose::report {
 [[nodiscard]] std::string percent(double share);                            // "80 %"
 [[nodiscard]] std::string source_place(const std::string& file, int line);  // "store.cc:12", "store.cc", ""
 [[nodiscard]] std::string rate_text(const schedule::Tally& tally);
-// Like the function above, but with the interval of a sequential test. There the number of runs depends on the results
-// of the runs.
+// Like the function above, but with another interval: that of a sequential test (RateTest::interval), in which the
+// number of runs depends on their results.
 [[nodiscard]] std::string rate_text(const schedule::Tally& tally, const std::pair<double, double>& interval);
 [[nodiscard]] std::string format_seconds(double seconds);                     // "12.3 s", "4 min 5 s", "1 h 2 min"
 [[nodiscard]] std::string plural(std::uint64_t count, std::string_view one);  // "1 run", "2 runs"
