@@ -36,10 +36,10 @@ struct FileHead {
   // this record. The positions determine the order of the records.
   alignas(64) std::atomic<std::uint64_t> reserved;
   alignas(64) std::atomic<std::uint64_t> lost;  // records that could not be written
-  // For each segment, that is, each 64th of the ring: the number of bytes of completed records, over all rounds. A
-  // segment is reused only when all its records of the previous round are complete. In a finished recording, a gap
-  // usually means a call that never returned. If this number shows that the gap was a complete record once, the
-  // recording is damaged.
+  // For each segment, that is, each 64th of the ring: the number of bytes of completed records, over all rounds (passes
+  // through the ring). A segment is reused only when all its records of the previous round are complete. In a finished
+  // recording, a gap usually means a call that never returned. If this number shows that the gap was a complete record
+  // once, the recording is damaged.
   alignas(64) std::atomic<std::uint64_t> finished[kSegments];
   char pad3[kHeadBytes - 2048 - 128 - 8 * kSegments];
 };

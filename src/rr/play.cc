@@ -114,8 +114,8 @@ void Play::claim(const char* path) {
   if (fd >= 0) ::close(fd);
   if (page == MAP_FAILED) refuse(path, "ROSE_RR_OUTCOME is not a page for the outcome; 'rose replay' sets it");
   auto* outcome = static_cast<Outcome*>(page);
-  // A debugger may start the program again. A program that the replayed program starts, however, is not part of the
-  // recording.
+  // If the process that claimed the outcome before has ended, a debugger has started the program again. If that process
+  // still exists, this process is a program that it started, which is not part of the recording.
   std::uint32_t before = 0;
   const auto own = static_cast<std::uint32_t>(::getpid());
   while (!outcome->pid.compare_exchange_strong(before, own)) {
@@ -355,7 +355,7 @@ void Play::compare(Kind kind, std::string_view key, const void* data, std::size_
     const char* now = static_cast<const char*>(data);
     std::size_t differs = 0;
     while (differs < size && differs < record.data.size() && record.data[differs] == now[differs]) ++differs;
-    // Copies a text from the first differing byte on.
+    // Describes `bytes` with the first bytes from the first difference on.
     const auto some = [&](char* text, std::size_t room, std::string_view bytes) {
       std::size_t at = static_cast<std::size_t>(std::snprintf(text, room, "%s '%s' of %zu bytes, from byte %zu on",
                                                               kind_name(kind), quoted, bytes.size(), differs));
@@ -510,8 +510,9 @@ void Play::wait_before_death() {
   }
 }
 
-// Patience is counted in ticks in which this thread ran, but the process used no CPU time. Therefore a process that
-// computes, or that a debugger has stopped, does not count as stuck.
+// The patience is counted in ticks of this thread. A tick in which the process used much CPU time counts only a tenth,
+// because the process may still be computing. If a debugger has stopped the process, this thread is stopped, too, so no
+// ticks are counted.
 void* Play::watch(void* argument) {
   Play& play = *static_cast<Play*>(argument);
   double idle = 0;
