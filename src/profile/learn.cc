@@ -270,8 +270,8 @@ class Learner {
       seen.idle_ms = std::max<std::int64_t>(seen.idle_ms, event.duration_ms);
       return;
     }
-    // The workload may have ended before the run did, so the length of a silence that lasted until the end is not
-    // normal, unless data was outstanding in it.
+    // The workload may have ended before the run did. Therefore a silence that lasted until the end of the run does not
+    // show which length is normal, unless data was outstanding in it.
     const bool open = (event.flags & trace::kOpen) != 0;
     seen.open = seen.open || open;
     if (!open || (event.flags & trace::kOutstanding) != 0)

@@ -42,8 +42,8 @@ bool random_case(std::string_view letters) {
   return false;
 }
 
-// Appends the pattern of one run of letters and digits. `first`: it starts its path component. `temporary`: "tmp"
-// precedes it.
+// Appends the pattern of a token, that is, of consecutive letters and digits. `first`: the token starts its path
+// component. `temporary`: "tmp" precedes the token.
 void append_token(std::string_view token, bool first, bool temporary, std::string& out) {
   if (!any(token, is_digit)) {
     const bool hex = token.size() >= 8 && all(token, is_hex);

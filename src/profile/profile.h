@@ -1,5 +1,5 @@
-// The profile: learns from fault-free runs which failures occur anyway and how frequent calls and functions are, and
-// compares dumps with that. Plain data, its JSON form and pure functions. It makes no runs itself.
+// The profile: learns from fault-free runs which failures occur without faults, and how frequent calls and functions
+// are. Compares dumps with what it has learned. Plain data, its JSON form and pure functions. It makes no runs itself.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +36,8 @@ inline constexpr std::size_t kFewFolders = 4;
 // "/tmp/rose-x1/n1/snapshot.12" gives "/tmp/rose-*/n1/snapshot.*". Hexadecimal runs of 6 or more digits count as
 // numbers.
 [[nodiscard]] std::string path_pattern(std::string_view path);
-// The last `parts` components of a pattern, as a glob: "n1/snapshot.*". If they contain no letter, more components are
-// added ("wal/*"), so that the glob never matches everything.
+// The last `parts` components of the path's pattern, in any folder: "*/n1/snapshot.*". If they contain no letter, more
+// components are added ("*/wal/*/*"), so that the glob never matches everything.
 [[nodiscard]] std::string tail_pattern(std::string_view path, int parts = 2);
 
 // The peer without the parts that differ between runs: "10.77.0.2:43210" gives "10.77.0.2:*" (ports from 32768 are
@@ -80,7 +80,7 @@ struct Silence {
   std::int64_t longest_ms = 0;
   int port = 0;                   // port of the service; 0: any
   bool open = false;              // a silence had not ended at the end of a run, so its full length is unknown
-  std::int64_t idle_ms = 0;       // longest silence in which nothing was unanswered
+  std::int64_t idle_ms = 0;       // longest silence in which all data was answered
   std::optional<bool> answers{};  // whether `src` offers the service; nothing: unknown, so either is possible
 
   // True if a connection with these ports belongs to this service. `sport` and `dport`: source and destination; 0:
@@ -100,7 +100,7 @@ struct WorkloadUse {
   // Bytes that the workload exchanged with the nodes, in the run with the fewest. No value: unknown, for example in
   // host networks.
   std::optional<std::uint64_t> sent, received;
-  std::int64_t longest_ms = 0;  // its longest duration; 0: unknown
+  std::int64_t longest_ms = 0;  // longest duration of the workload; 0: unknown
   std::int64_t idle_ms = 0;     // the longest time at the end of a workload in which it exchanged nothing
   int hits = 0;                 // runs in which the oracle found the bug
 
@@ -151,8 +151,8 @@ struct WorkloadEnd {
 void learn_workload(Profile& profile, bool failed, std::optional<std::uint64_t> sent,
                     std::optional<std::uint64_t> received, const WorkloadEnd& end = {});
 
-// Adds the failures of a run in which `node` was ended on purpose. Returns false, and adds nothing, if it did not start
-// again.
+// Adds the failures of a run in which `node` was ended on purpose. Returns false, and adds nothing, if the node did not
+// start again.
 [[nodiscard]] bool learn_restart(Restarts& restarts, const trace::Trace& trace, const std::string& node);
 
 // The functions that are infrequent on this node, or on all nodes if the profile has them for "*". With "" as `node`:

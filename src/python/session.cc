@@ -87,7 +87,7 @@ std::vector<Frame> Session::stack_of(const std::string& node, pid_t tid) const {
   if (!folder) return {};
   std::vector<std::string> names = folder->names();
   names.resize(std::min(names.size(), kMostFiles));
-  // Look first in the file of the process whose id is the thread's id, because that process contains the thread.
+  // The id of a main thread is the id of its process, so look first in the file of the process with this id.
   std::stable_partition(names.begin(), names.end(),
                         [&](const std::string& name) { return name == fmt::format("{}.stacks", tid); });
   for (const std::string& name : names) {

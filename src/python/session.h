@@ -3,8 +3,8 @@
 // ignores its environment (-E, -I) or does not import `site` (-S).
 //
 //   RUN/rose.python/rose-python.so            the agent. A BPF program is attached to this file
-//   RUN/rose.python/site/sitecustomize.py     loads the agent, and then the sitecustomize that it replaces
-//   RUN/rose.python/NODE/PID.stacks           in which functions threads are (python/stacks_layout.h)
+//   RUN/rose.python/site/sitecustomize.py     loads the agent, and then the environment's own sitecustomize, if any
+//   RUN/rose.python/NODE/PID.stacks           the functions that threads are executing (python/stacks_layout.h)
 #pragma once
 
 #include <sys/types.h>

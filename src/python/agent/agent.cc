@@ -39,7 +39,7 @@ constexpr int kCall = 0, kReturn = 3;                          // PyTrace_CALL, 
 constexpr const char* kThrowsException = " throws exception";  // see base/leaving.h
 constexpr std::uint32_t kCodes = 1 << 15;
 constexpr std::uint32_t kForeign = 0xffffffff;
-// The limit of reports per function: this many entries at once, and on average one per this interval.
+// The limit of reports per function: at most kBurst entries at once, and on average one entry per kEntryNs.
 constexpr std::uint32_t kBurst = 1000;
 constexpr std::int64_t kEntryNs = 10'000'000;
 
@@ -105,7 +105,7 @@ bool is_foreign(const char* file) {
          std::strstr(file, "-packages/") != nullptr || std::strstr(file, "/rose.python/") != nullptr;
 }
 
-// Puts the module's name: "store" for "/srv/store.py", "store/__init__.py" and "store/__main__.py".
+// Writes the module's name to `to`: "store" for "/srv/store.py", "store/__init__.py" and "store/__main__.py".
 void put_module(char* to, std::size_t room, const char* file) {
   char path[512];
   copy(path, sizeof path, file);
@@ -225,7 +225,7 @@ int profile(PyObject*, PyObject* frame, int what, PyObject* result) {
   }
   if (result == nullptr) report_exception(*code);
   if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
-    --thread.depth;  // otherwise, the function was entered before the thread was watched, so ignore its return
+    --thread.depth;  // the return of a function that was entered before the thread was watched is ignored
   }
   return 0;
 }

@@ -1,10 +1,10 @@
-"""Python loads this file at its start, because its folder is in PYTHONPATH. It loads rose's agent, and then the module
-of the same name that Python would have loaded without it."""
+"""Python loads this file at its start, as the module `sitecustomize`, because its folder is in PYTHONPATH. It loads
+rose's agent, and then the module `sitecustomize` that Python would have loaded without this file."""
 
 
 def _started_packages():
     """The installed packages that the command starts: that of `python3 -m NAME`, or those that a short script imports.
-    Such a script, which installers also make for a command, only starts the application."""
+    A short script, such as installers make for a command, only starts the application that is in these packages."""
     import os
     import re
 
