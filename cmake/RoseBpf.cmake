@@ -1,9 +1,9 @@
-# The bpf/ -> skel/ pipeline. Skeletons for x86-64 are committed, so a normal build needs neither clang nor bpftool;
-# `cmake --build <dir> --target skeletons` refreshes them after a change in bpf/. A build for arm64 makes its own
-# skeletons in <dir>/skel.
+# Makes the skeletons in skel/ from the programs in bpf/. Skeletons for x86-64 are committed, so a normal build needs
+# neither clang nor bpftool; `cmake --build <dir> --target skeletons` refreshes them after a change in bpf/. A build for
+# arm64 makes its own skeletons in <dir>/skel.
 #
-# rose_bpf_skeleton(NAME): makes target rose_skel_NAME that offers "skel/NAME.skel.h", and adds
-# NAME to the refresh and the staleness check (cmake/check-skeletons.sh).
+# rose_bpf_skeleton(NAME): makes the target rose_skel_NAME. Libraries that link this target can include
+# "skel/NAME.skel.h".
 set(ROSE_BPF_CLANG clang-19 CACHE STRING "clang used to compile bpf/*.bpf.c")
 set(ROSE_BPF_BPFTOOL bpftool CACHE STRING "bpftool used to generate skeletons")
 

@@ -64,11 +64,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT ROSE_SANITIZE)
 endif()
 
 # rose_precompiled(TARGET [OWNER NAME LIKE LIBRARY HEADERS ...]): the standard library, fmt and the headers that many
-# libraries include are parsed once, not in every file. The owner is compiled with the flags of LIKE, which its users
-# must share. Of rose's own headers, only unity builds with g++ precompile some. Source files still include what they
-# need, for the other builds and for ROSE_PRECOMPILE=OFF. Libraries below `schedule` share one header, the others
-# (ROSE_UPPER_LIBRARIES) a larger one; the two are compiled in parallel. With clang, this saves a fifth of the
-# processor time of a build with sanitizers.
+# libraries include are parsed once, not in every file. The target OWNER compiles them into a precompiled header, with
+# the flags of LIKE. TARGET uses this header, so it must have the same flags. Of rose's own headers, only unity builds
+# with g++ precompile some. Source files still include what they need, for the other builds and for ROSE_PRECOMPILE=OFF.
+# Libraries below `schedule` share one header, the others (ROSE_UPPER_LIBRARIES) a larger one; the two are compiled in
+# parallel. With clang, this saves a fifth of the processor time of a build with sanitizers.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})
@@ -99,7 +99,8 @@ function(rose_precompiled target)
     target_include_directories(${ARG_OWNER} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_precompile_headers(${ARG_OWNER} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_HEADERS})
     get_target_property(test_code ${target} ROSE_TEST_CODE)
-    # ccache may return a header that was precompiled from other files: gcc then reports redefinitions.
+    # Do not use ccache here: it may return a header that was precompiled from other files, and gcc then reports
+    # redefinitions.
     set_target_properties(${ARG_OWNER} PROPERTIES ROSE_TEST_CODE "${test_code}" CXX_COMPILER_LAUNCHER "")
   endif()
   target_precompile_headers(${target} REUSE_FROM ${ARG_OWNER})
@@ -143,7 +144,7 @@ include(CheckLinkerFlag)
 set(ROSE_LINK_OPTIONS "")
 set(linkers mold lld gold)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
-  list(REMOVE_ITEM linkers gold)  # it fails with "relocation overflow" if the address of an embedded file is odd
+  list(REMOVE_ITEM linkers gold)  # gold fails with "relocation overflow" if the address of an embedded file is odd
 endif()
 foreach(linker IN LISTS linkers)
   check_linker_flag(CXX -fuse-ld=${linker} ROSE_HAVE_${linker})
