@@ -44,7 +44,7 @@ def means(told, faulty):
 
 
 def built_into(programs, faulty):
-    """Returns those functions into which this one was inlined, if readelf reports them."""
+    """Returns the functions into which the faulty one was inlined, as far as readelf reports them."""
     out = set()
     for program in programs:
         dump = subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True,
@@ -96,7 +96,7 @@ def stack_is_right(stacks, arrives):
     first."""
     fired = {s["fault"] for s in stacks}
     wanted = {fault: functions for fault, functions in arrives.items() if fault in fired}
-    if not wanted:  # the faults are alternatives, and one of them fires
+    if not wanted:  # not all faults of `arrives` need to fire, because some are alternatives, but one must
         return False
 
     def has(frames, functions):

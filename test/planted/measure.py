@@ -27,7 +27,7 @@ from noise import STRENGTHS, add_noise
 BEGIN, END = "<!-- figures: begin (written by run-all) -->", "<!-- figures: end -->"
 TRACE_TRIES = 3
 CONTROL_RUNS = 10
-SOLVED_SHARE = 0.8   # a case is solved from this share of the rate that the correct schedule attains
+SOLVED_SHARE = 0.8   # a case is solved if its schedule attains at least this share of the correct schedule's rate
 # The number of seconds after which a command is stopped.
 LIMITS = {"install": 1800, "profile": 900, "trace": 900, "split": 120, "plan": 120, "diagnose": 2400, "replay": 1800,
           "control": 1800,
@@ -122,7 +122,7 @@ def unpacked(file):
     return subprocess.run(["zstd", "-q", "-d", "-c", file], capture_output=True, check=True).stdout
 
 
-# --- schedules: only what the blind search writes
+# --- schedules of the blind search
 
 
 def toml_value(value):
@@ -159,7 +159,7 @@ def blind_schedule(found, nodes, workload_seconds, rng):
             groups[f"\0{fault['id']}"] = [fault]
     for alternatives in groups.values():
         fault = dict(rng.choice(alternatives))
-        if "until" in fault:  # if a partition ends at an event, its length depends on chance
+        if "until" in fault:  # a partition that ended at an event gets a random duration instead
             fault["duration"] = f"{rng.uniform(0.1, 1) * workload_seconds:.3f}s"
         for key in ("when", "after", "before", "group", "until", "count"):
             fault.pop(key, None)
@@ -405,7 +405,7 @@ class Case:
         runs = [json.loads(line) for line in lines if line.endswith("}")]
         figures["runs"] = len(runs)
         if runs:
-            # The control run shows how long the workload takes without faults.
+            # The first run is a control run, so it shows how long the workload takes without faults.
             figures["workload_seconds"] = runs[0]["workload"]["seconds"]
 
     def replay(self, figures):
@@ -437,7 +437,7 @@ class Case:
         figures["control"] = {key: result[key] for key in ("runs", "reproduced", "inconclusive")}
 
     def blind(self, figures, found):
-        # The workload takes this long without faults, so later faults have no effect.
+        # The time that the workload takes without faults. Faults at a later time would have no effect.
         seconds = figures.get("workload_seconds") or 1.0
         rng = random.Random(f"{self.name}/{self.options.seed}")
         runs = self.options.blind_runs or figures["runs"]
@@ -683,8 +683,9 @@ def logs_summary(rows, logs_only):
 
 
 def both_summary(rows):
-    """Compares the diagnosis from both dump and logs with the better one of those from the dump or the logs alone. Uses
-    the cases in which all three were measured, if possible from the same incident."""
+    """Compares the diagnosis from dump and logs together with those from the dump alone and from the logs alone: by how
+    many runs it is slower than the faster of these two. If possible, the diagnosis from the dump alone is one of the
+    same incident as the diagnosis from both."""
     rows = [row for row in rows if row.get("from_both")]
     if not rows:
         return []
@@ -741,8 +742,8 @@ def read_figures(folder):
 
 
 def read_logs_only(folder):
-    """Returns the cases whose cause a dump from the lab cannot contain: a jump of the clock, because a machine has only
-    one clock, which the lab does not set."""
+    """Returns the cases that have logs but no dump from the lab: their cause is a jump of the clock, which the lab
+    cannot make, because all nodes share the clock of its one machine."""
     rows = []
     for file in sorted(folder.glob("*/from_logs.json")):
         if file.with_name("figures.json").exists():

@@ -38,7 +38,7 @@ LESS_USUAL = [("openat", "EACCES"), ("rename", "ENOENT"), ("openat", "ELOOP"), (
               ("read", "EISDIR"), ("connect", "ETIMEDOUT"), ("recvfrom", "ECONNRESET"), ("fcntl", "EAGAIN"),
               ("rmdir", "ENOTEMPTY"),
               ("openat", "EBUSY"), ("link", "EEXIST"), ("sendmsg", "EMSGSIZE"), ("setsockopt", "EINVAL")]
-# Failures of calls that nodes make in the test deployment, too.
+# Errors of those added failures whose calls the nodes make in the test deployment, too.
 FIRING = ["EINTR", "EACCES", "EBUSY", "EAGAIN", "ENOENT"]
 SYLLABLES = ["ba", "co", "du", "fe", "gi", "ha", "jo", "ku", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "wu", "xe",
              "ya", "zo"]
@@ -133,8 +133,8 @@ class Noise:
                      dport=self.rng.randrange(32768, 60000), proto="tcp")
 
     def other_incident(self):
-        """Adds a host that loses power three hours before the incident and is down for a minute, during which the other
-        hosts miss it."""
+        """Adds an unrelated incident: three hours before the real one, a host loses power and is down for a minute. The
+        other hosts cannot connect to it and receive nothing from it."""
         at = self.begin - 3 * HOUR
         node = self.rng.choice(self.nodes)
         self.pid += 2

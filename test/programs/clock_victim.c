@@ -1,6 +1,7 @@
 /* Prints what a process's clocks show. Modes:
- *   watch      a line every 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK": each clock minus the real time in us
- *              (TIME in s), and how long reading them took
+ *   watch      prints a line every 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK": each clock minus the real time
+ * in us
+ *              (TIME in s), and how long reading the clocks took
  *   once       one line, "once ..." with the same numbers
  *   spawn      as watch, and every 50 ms starts another program that prints `once`
  *   wait MS    waits MS ms by absolute times of the real-time clock in every available way, repeatedly, and prints
@@ -69,7 +70,7 @@ static long cond_wait(int ms) {
   while (pthread_cond_timedwait(&cond, &mutex, &until) != ETIMEDOUT) {
   }
   pthread_mutex_unlock(&mutex);
-  /* A wait whose time is already over returns before rose restores `until`. rose must restore it soon, and for good. */
+  /* If `until` is already over, the call may return before rose restores `until`. It must be restored soon. */
   for (int i = 0; i < 1000 && memcmp(&until, &same, sizeof same) != 0; i++) {
     if (i == 0) puts("late");
     usleep(10000);
@@ -138,7 +139,7 @@ int main(int argc, char** argv) {
     } else if (strcmp(what, "cost") == 0) {
       cost();
     } else {
-      if (round == 1) fork(); /* a child that executes no other program watches, too */
+      if (round == 1) fork(); /* the child, which executes no other program, watches its clocks, too */
       print_clocks("now");
       if (strcmp(what, "spawn") == 0 && round % 10 == 0) spawn_once(argv[0]);
       usleep(5000);

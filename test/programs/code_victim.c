@@ -70,7 +70,7 @@ APART int update(int fd, int data, const char* text) {
   return sum;
 }
 
-// If the compiler optimises, the last call is a jump.
+// If the compiler optimises, the call of ftruncate() is a jump, because it is the last one.
 APART int commit(int fd) { return ftruncate(fd, only_computes(fd)); }
 
 APART int looped(int fd, int n) {

@@ -63,7 +63,7 @@ int main(int argc, char** argv) {
   const char* mode = argc > 1 ? argv[1] : "";
   if (strcmp(mode, "serve") == 0 && argc == 3) return serve(argv[2]);
   if (strcmp(mode, "ask") == 0 && argc == 4) return ask(argv[2], argv[3]);
-  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each process forks a child that does the same, and then ends
+  if (strcmp(mode, "relay") == 0 && argc == 4) {  // each process forks the next and ends; the last one serves
     for (int left = atoi(argv[3]); left > 0; --left)
       if (fork() != 0) _exit(0);
     return serve(argv[2]);
@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
     rest();
   }
   if (strcmp(mode, "state") == 0) {
-    // Print what a process inherits: signal mask and dispositions, user, capabilities, no_new_privs, descriptors.
+    // Print what the process has inherited: signals, user, capabilities, no_new_privs and descriptors.
     char line[256];
     FILE* status = fopen("/proc/self/status", "r");
     while (fgets(line, sizeof line, status) != NULL)

@@ -1,5 +1,5 @@
-/* Attacks that a node's user may try while rose works as root in the node's folder. Runs until it has done what is
- * asked, or is killed. Started by root, it continues as the user 65534.
+/* Attacks that a node's user may try while rose works as root in the node's folder. Runs until the attack has
+ * succeeded, or until it is killed. Started by root, it continues as the user 65534.
  *   hostile place TARGET LINK...    each LINK becomes a symbolic link to TARGET as soon as its folder exists
  *   hostile flip TARGET NAME...     each NAME alternates between itself and a link to TARGET, without end
  *   hostile swap TARGET FOLDER      FOLDER becomes a link to TARGET when a file system was just unmounted from it

@@ -1,7 +1,7 @@
-/* A node that exchanges its descriptor while rose looks at it and duplicates it: the descriptor alternates between a
- * socket and a file of the node's own FUSE file system, whose server makes a foreign process wait when it closes the
- * file. Prints the pid of the server; "held" whenever the server makes a process wait; and "done" after many calls,
- * but not before a process waited or kLongest seconds have passed.
+/* A node that exchanges the file of its descriptor while rose looks at the descriptor and duplicates it. The descriptor
+ * alternates between a socket and a file of the node's own FUSE file system. The server of this file system makes
+ * foreign processes wait when they close the file. Prints the pid of the server; "held" whenever the server makes a
+ * process wait; and "done" after many calls, but not before a process waited or kLongest seconds have passed.
  *   hostile_files FUSE    FUSE: the device, which every user may open */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 enum { kTaken = 200, kConnects = 20000, kLongest = 40 };
 static int device, file, sock;
 static pid_t self;
-static volatile int *held; /* a foreign process waits; shared with the server */
+static volatile int *held; /* not 0: the server makes a foreign process wait; in memory shared with the server */
 
 static void answer(uint64_t id, int error, const void *data, size_t size) {
   char buffer[512];
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
     puts("no file system");
     fflush(stdout);
   }
-  /* If the server is killed, no process waits any longer. */
+  /* The server is a separate process: if it is killed, its file system ends, and no process waits for it any more. */
   self = getpid();
   held = mmap(NULL, sizeof *held, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (held == MAP_FAILED) return 2;

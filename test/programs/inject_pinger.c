@@ -1,12 +1,12 @@
-/* Pings an echo server: `inject_pinger tcp|udp HOST PORT TIMEOUT_MS [SOURCE]`. Exits with 0 if the byte came back, with
- * 1 if it did not in time, with 3 if the other side refused or reset the connection. Instead of tcp or udp: `send`
- * sends
- * one datagram and exits with 0 if the kernel accepted it. `stream` sends bytes repeatedly over one connection: it
- * exits
- * with 3 when that is reset, and with 0 if it lasted all the time; with a descriptor after SOURCE ("-": any), it writes
- * a
- * byte there when the first byte has come back. `flood` sends datagrams as fast as it can. HOST and SOURCE may be IPv6
- * addresses. */
+/* Sends bytes to an echo server: inject_pinger MODE HOST PORT TIMEOUT_MS [SOURCE [DESCRIPTOR]]. HOST and SOURCE may be
+ * IPv6
+ * addresses. Exits with 0 if the mode succeeded, with 1 if it did not in time, and with 3 if the other side refused or
+ * reset the connection. Modes:
+ *   tcp, udp    one byte must come back
+ *   send        the kernel must accept one datagram
+ *   stream      sends bytes repeatedly over one connection, which must last until the timeout; if DESCRIPTOR is given
+ *               (then SOURCE may be "-": any), writes a byte to it when the first byte has come back
+ *   flood       sends datagrams as fast as it can, until the timeout */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,11 +1,11 @@
 // A victim that executes its arguments, one step each, and prints the result of each: "<step> = <result>", with the
 // name of errno for failures. It makes raw system calls where libc might use other ones.
 //
-//   create F | append F | openr F | openat D F   open, the descriptor becomes the current one
+//   create F | append F | openr F | openat D F   open a file, whose descriptor becomes the current one
 //   dup | close | read N | write TEXT | pwrite TEXT OFF | writev A B | fsync | fdatasync | ftruncate N
 //   rename A B | unlink F | mkdir D | chdir D
 //   repeat N STEP...;      the steps up to ";" N times
-//   threads N M STEP...;   N threads, each does the steps M times (one descriptor each)
+//   threads N M STEP...;   N threads, each does the steps M times with its own current descriptor
 //   fork STEP...;          a child does the steps, then exits; the parent waits
 //   interrupted N again|eintr
 //                          a pipe read that N signals interrupt before its byte comes, with or without SA_RESTART
@@ -16,7 +16,7 @@
 //   use N                  writes to N MiB of fresh memory and keeps them
 //   spin                   never ends
 //   cold F                 opens F, whose name is in memory that was not accessed yet
-//   unix F | uconnect F    listens at, connects to, a socket in the file system
+//   unix F | uconnect F    listens at a socket in the file system, or connects to it
 //   connect6 PORT          to ::1
 //   udgram F TEXT          sends a datagram to its own socket at F, and prints what arrived and from which address
 //   fchmod OCTAL
@@ -59,7 +59,8 @@ asm(".text\n.globl probed_function\n.type probed_function, @function\nprobed_fun
 constexpr long SYS_rename = -1, SYS_unlink = -1, SYS_mkdir = -1;
 #endif
 
-// step_middle is an address in the function, for a probe there. It is between the two marks that the function prints.
+// step_middle is an address inside the function, at which a test puts a probe. It lies between the function's two
+// prints.
 extern "C" void step_middle();
 extern "C" __attribute__((noinline)) void step_function(int fd, int n) {
   char text[32];
@@ -76,7 +77,7 @@ void print_result(const std::string& step, long result) {
   std::string line = step + " = ";
   line += result < 0 ? strerrorname_np(errno) : std::to_string(result);
   line += '\n';
-  // Write with a single call to a log in append mode, so that lines of different threads do not mix.
+  // Write each line by one call, to a file that is open for appending, so that lines of different threads do not mix.
   ::syscall(SYS_write, 1, line.data(), line.size());
 }
 

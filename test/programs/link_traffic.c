@@ -1,6 +1,7 @@
 /* Measures what a link does to packets. HOST may be an IPv6 address; the server listens to both families.
  *   link_traffic serve PORT
- *       whenever no datagram has come for 0.3 s, prints how many of the last burst have come so far, and how late;
+ *       when no datagram has come for 0.3 s, prints how many of the last burst arrived, and how late they were; for a
+ *       TCP connection, checks the values of the bytes, and prints how many arrived
  *       of TCP connections, how many bytes with the right pattern
  *   link_traffic send HOST PORT BURST COUNT GAP_US [TEXT]
  *       sends datagrams that contain TEXT

@@ -149,7 +149,7 @@ int differs() {
   return 0;
 }
 
-// Counts further than the window can hold. Checkpoints store the counter's value.
+// Records more numbers than the window can hold. Checkpoints store the counter's value.
 int window(int steps) {
   struct State {
     std::uint64_t counter = 0, hash = 0;

@@ -1,5 +1,5 @@
-// Threads that make calls from known functions, through frames that no frame pointer links: stack_victim THREADS TIMES
-// FOLDER. Each thread writes TIMES times to its own file, by one of two ways.
+// Threads that make calls through stack frames that no frame pointer links: stack_victim THREADS TIMES FOLDER. Each
+// writes TIMES times to its own file, threads with even numbers by even_way() and the others by odd_way().
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -43,7 +43,7 @@ struct Counter {
 };
 }  // namespace
 
-extern "C" __attribute__((noinline, used)) void count_up(int n) { Counter().count(n); }  // nothing calls it
+extern "C" __attribute__((noinline, used)) void count_up(int n) { Counter().count(n); }  // no other function calls it
 
 extern "C" __attribute__((noinline)) void checkpoint(int n) { sink = sink + n; }
 
@@ -63,7 +63,7 @@ __attribute__((noinline)) long odd_way(Store& store, int n) {
 // When a thread starts, the process's memory map changes, and rose may not know the change for a moment. Therefore all
 // threads start before any of them works.
 void begin(std::barrier<>& all) {
-  void* volatile own = std::malloc(1);  // this makes glibc map memory for the thread
+  void* volatile own = std::malloc(1);  // makes glibc map memory for the thread now
   std::free(own);
   all.arrive_and_wait();
 }

@@ -76,6 +76,6 @@ int main(int argc, char**) {
   return 0;
 }
 
-// Pretend that this is in a file of the program whose name equals that of a file of the library.
+// Make the debug information name a file of the program ("own/") that has the same file name as one of the C++ library.
 #line 1 "own/stl_vector.h"
 int of_own_file(int x) { return x + 13; }

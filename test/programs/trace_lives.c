@@ -1,17 +1,19 @@
 /* Processes that begin, wait and end in every way that a tracer must distinguish.
- *   starts EXE PROCS    children by clone, clone3, vfork, posix_spawn (of EXE, as "fail NAME"), a daemon forked twice,
- *                       and one that moves to another cgroup (by writing to PROCS): each first fails to open
- *                       /rose-none/<kind>
+ *   starts EXE PROCS    starts children by clone, clone3, vfork and posix_spawn (of EXE, as "fail NAME"), a daemon (by
+ *                       two forks), and a child that moves to another cgroup (by writing to PROCS). Each first fails
+ *                       to open /rose-none/<kind>
+ *   execs N             fails one open, then starts N children, one after another, each of which executes a program
  *   fail NAME           fails to open /rose-none/NAME, exits 7
- *   churn N             N children that end between fork and exec, half of them killed
- *   foreign N           N failing calls of the table of 32-bit programs; exit 77 without it
+ *   churn N             starts N children that end between fork and exec, half of them killed
+ *   foreign N           makes N failing calls by their numbers of 32-bit programs; exit 77 if the kernel has no such
+ * calls
  *   eat                 fills memory until killed
  *   core DIR            aborts in DIR with core dumps allowed
- *   blocked             waits uninterruptibly for a page of memory (userfaultfd), until another byte comes on stdin;
- *                       exit 77 without it
- *   vfork               waits that long for a vforked child
- *   wait                until stdin ends; `orphan`: the same, as the leader of a new session
- * All print "ready 1" first; the modes that do something then wait for "go". */
+ *   blocked             waits uninterruptibly for a page of memory (by userfaultfd) until another byte comes on stdin;
+ *                       exit 77 if there is no userfaultfd
+ *   vfork               waits for a vforked child until another byte comes on stdin
+ *   wait                waits until stdin ends; `orphan` does the same as the leader of a new session
+ * All modes except `fail` first print "ready 1". Those that do more than wait for stdin's end then wait for "go". */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -128,7 +130,7 @@ static int churn(int count) {
   return 0;
 }
 
-/* Makes one rare event, and then executes one program after the other. */
+/* Fails one open, and then starts one child after another, each of which executes a program. */
 static int execs(char *exe, int count) {
   fail_open("before");
   for (int i = 0; i < count; i++) {
@@ -147,7 +149,7 @@ static int foreign(int count) {
   (void)count;
   return 77;
 #else
-  /* close(-1) by the table of 32-bit programs */
+  /* Call close(-1) by its number of 32-bit programs (6). */
   for (int i = 0; i < count; i++) {
     long result;
     __asm__ volatile("int $0x80" : "=a"(result) : "a"(6L), "b"(-1L) : "memory", "r8", "r9", "r10", "r11");

@@ -1,6 +1,6 @@
 /* Sends and receives messages by every call that can do so. Each message is received before the next is sent.
- *   receive         a TCP and a UDP socket on loopback; prints "tcp PORT" and "udp PORT"
- *   send TCP UDP    after "go" on stdin; prints "done 1"
+ *   receive         opens a TCP and a UDP socket on loopback, prints "tcp PORT" and "udp PORT", and receives
+ *   send TCP UDP    after "go" on stdin, sends to these two ports; prints "done 1"
  *   flood UDP N     after "go": sends N datagrams to the port UDP, receives none; prints "done 1" */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

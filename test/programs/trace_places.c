@@ -2,10 +2,9 @@
  * a line with the event that a tracer must report (empty: null; errno "?": any):
  *   expect \t TYPE \t syscall \t errno \t path \t path2 \t peer \t flags \t marks
  * The test compares these lines with the trace, which must contain no other events.
- *   paths DIR     relative, at descriptors, removed, mounted, in chroots, of all lengths
- *   sockets DIR   of all families
- *   restarts      calls that signals interrupt
- *   uring DIR     io_uring: inline, by a worker, by a polling thread
+ *   paths DIR     paths: relative, with a folder's descriptor, removed, mounted, in chroots, of all lengths
+ *   sockets DIR   sockets of all families
+ *   uring DIR     operations of io_uring: done inline, by a worker, or by a polling thread
  * "go" on stdin starts. Exit 77: a feature is missing, named on stderr. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -100,7 +99,7 @@ static int paths(const char *dir) {
   sub = (int)MUST(open("sub", O_RDONLY | O_DIRECTORY));
   CHANGES("openat", in(dir, "file"), "", "", "O_RDWR|O_CREAT|O_EXCL|O_CLOEXEC", "",
           file = open("file", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  /* O_TRUNC alone is a change, too, by each call that opens */
+  /* opening with O_TRUNC, but without O_CREAT, is a change, too, with each call that opens */
 #ifdef SYS_open
   CHANGES("open", in(dir, "file"), "", "", "O_WRONLY|O_TRUNC", "",
           fd = (int)syscall(SYS_open, "file", O_WRONLY | O_TRUNC));
@@ -138,7 +137,7 @@ static int paths(const char *dir) {
   FAILS("openat", "EFAULT", "", "", "", "", syscall(SYS_openat, AT_FDCWD, (char *)1, O_RDONLY));
   FAILS("openat", "ENOENT", in(dir, "sub/\xff\xfe\xe9"), "", "", "", openat(sub, "\xff\xfe\xe9", O_RDONLY));
 
-  /* two paths, of a call that succeeds */
+  /* calls with two paths that succeed */
   CHANGES("renameat2", in(dir, "sub/how"), in(dir, "other/renamed"), "", "", "",
           syscall(SYS_renameat2, sub, "how", AT_FDCWD, "other/renamed", 0));
   CHANGES("linkat", in(dir, "file"), in(dir, "sub/second"), "", "", "", linkat(AT_FDCWD, "file", sub, "second", 0));
@@ -166,7 +165,7 @@ static int paths(const char *dir) {
   FAILS("lseek", "EINVAL", "/memfd:rose-test", "", "", "unlinked", lseek(fd, -1, SEEK_SET));
   close(fd);
 
-  /* 4,095 bytes are the longest possible path; of longer ones the last part is reported */
+  /* a path has at most 4,095 bytes; of a longer one, the last 4,095 bytes are reported */
   memset(text, 'x', sizeof text);
   for (int i = 0; i < 4095; i += 100) text[i] = '/';
   text[4095] = 0;
@@ -188,7 +187,7 @@ static int paths(const char *dir) {
   CHANGES("mkdir", in(dir, "mnt"), "", "", "", "", mkdir("mnt", 0755));
   IN_CHILD({
     MUST(chroot("jail"));
-    FAILS("openat", "ENOENT", in(dir, "o"), "", "", "", open("o", O_RDONLY)); /* still outside */
+    FAILS("openat", "ENOENT", in(dir, "o"), "", "", "", open("o", O_RDONLY)); /* still outside the root */
     MUST(chdir("/"));
     FAILS("openat", "ENOENT", "/p", "", "", "", open("p", O_RDONLY));
     CHANGES("mkdir", "/room", "", "", "", "", mkdir("room", 0755));
@@ -259,7 +258,7 @@ static int sockets(const char *dir) {
   int listener, client, fd, length, port, termios[64];
   b.sin6_addr = in6addr_loopback;
 
-  /* TCP over IPv4: a connect that does not block has only begun */
+  /* TCP over IPv4; a non-blocking connect returns before the connection exists */
   listener = (int)MUST(socket(AF_INET, SOCK_STREAM, 0));
   MUST(bind(listener, (void *)&a, sizeof a));
   port = port_of(listener);
@@ -273,7 +272,7 @@ static int sockets(const char *dir) {
   FAILS("ioctl", "?", "", "", peer4(port_of(client)), "", ioctl(fd, TCGETS, termios));
   close(fd);
   close(client);
-  /* refused: reported for the call that waits for the result */
+  /* a refused connection: the failure is reported for the call that waits for the result */
   client = (int)MUST(socket(AF_INET, SOCK_STREAM, 0));
   a = v4(1);
   FAILS("connect", "ECONNREFUSED", "", "", peer4(1), "", connect(client, (void *)&a, sizeof a));
@@ -306,7 +305,8 @@ static int sockets(const char *dir) {
   MUST(inet_pton(AF_INET6, "::ffff:127.0.0.1", &b.sin6_addr));
   FAILS("sendto", "EMSGSIZE", "", "", peer4(12), "", sendto(fd, big, sizeof big, 0, (void *)&b, sizeof b));
 
-  /* unix: a path; an abstract name (shown with '@'); one with padding, which is part of the kernel's name; none */
+  /* a Unix socket with a path; with an abstract name (shown with '@'); with a padded name, because the padding belongs
+   * to the name; without a name */
   for (int abstract = 0; abstract < 3; abstract++) {
     if (abstract == 1)
       snprintf(name, sizeof name, "@rose-places-%d", getpid());

@@ -1,9 +1,9 @@
-/* Does what the tracer must report, exactly as its arguments say. Modes:
+/* Causes events that the tracer must report; the arguments determine them exactly. Modes:
  *   failures DIR PORT   one failing call of each kind, and one of each state-changing call
  *   threads N M         N threads fail M opens each, path /rose-none/<tid>/<number>
  *   brief T C           T threads and C children, one after another, fail one open each
- *   same N              the same failing open N times, then one other
- *   storm N M           N threads fail the same open M times each; meanwhile one other call fails
+ *   same N              makes the same failing open N times, and then another one
+ *   storm N M           N threads make the same failing open M times each; meanwhile another call fails
  *   exit CODE | abort | segv | die (SIGKILL) | wait (until stdin ends)
  *   serve               TCP (4 and 6) and UDP servers on loopback; prints the ports, echoes
  *   answer PORT         TCP and UDP server on all IPv4 addresses, echoes until stdin ends
@@ -13,13 +13,14 @@
  *                       a quarter of the period, and waits PAUSE ms. Repeats until stdin ends
  *   functions N         calls rose_victim_rare once and rose_victim_often N times, and cbrt of libm
  *   crowd CODE          starts 40 threads, then exits with all of them
- *   noise               EAGAIN on a non-blocking pipe, and a receive that times out
+ *   noise               gets EAGAIN from a non-blocking pipe, and from a receive that times out
  *   now-and-then        fails an open every 20 ms until stdin ends
- *   tree                forks a child and a thread, each waits for stdin's end, then fails one open
+ *   tree                starts a child and a thread, each of which waits for stdin's end and then fails one open
  *   churn DIR           forks, writes, connects and allocates as fast as it can, without an error, until it is killed;
  *                       prints "ready 1" when all of these have begun
- *   short DIR           in a small tmpfs at DIR: a short write, a write to a mapped page for which there is no space, a
- *                       short read; and reads that only look like one: up to the end of a file, and of a socket
+ *   short DIR           in a small tmpfs at DIR: makes a short write, a write to a mapped page for which there is no
+ * space,
+ *                       and a short read; and reads that only look short, at the end of a file and from a socket
  *   orderly             fails an open every 20 ms; after SIGTERM continues for a while and ends with status 143
  * All modes except serve, answer, talk and wait first wait for "go" on stdin, until the tracer is ready. */
 #ifndef _GNU_SOURCE
@@ -57,7 +58,7 @@
 __attribute__((noinline)) int rose_victim_rare(int x) { __asm__ volatile("" : "+r"(x)); return x + 1; }
 __attribute__((noinline)) int rose_victim_often(int x) { __asm__ volatile("" : "+r"(x)); return x + 2; }
 
-/* Its first instruction cannot be probed. */
+/* A uprobe cannot be put on this function's first instruction, because it has a lock prefix. */
 int rose_victim_unprobed(void);
 #ifdef __x86_64__
 __asm__(".text\n.globl rose_victim_unprobed\n.type rose_victim_unprobed, @function\nrose_victim_unprobed:\n"
@@ -151,7 +152,7 @@ static void failures(const char *dir, int port) {
   EXPECT_FAIL(sendmsg(ready, &message, 0));
   a = v4(11);
   EXPECT(connect(ready, (void *)&a, sizeof a)); /* SYS connect */
-  EXPECT_FAIL(send(ready, big, sizeof big, 0));  /* the socket's own peer */
+  EXPECT_FAIL(send(ready, big, sizeof big, 0));  /* the peer is the one of connect() */
   close(ready);
 
   int listener, client;
@@ -379,7 +380,7 @@ static void talk(const char *address, int port, int period, int burst, int pause
         struct timespec asked, answered;
         clock_gettime(CLOCK_MONOTONIC, &asked);
         send(fds[i], &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (i == 0) { /* the timeout is short, because answers may be lost */
+        if (i == 0) { /* wait at most one period, because the answer may be lost */
           poll(&in, 1, period);
           clock_gettime(CLOCK_MONOTONIC, &answered);
           late += (answered.tv_sec - asked.tv_sec) * 1000 + (answered.tv_nsec - asked.tv_nsec) / 1000000 >=

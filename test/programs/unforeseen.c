@@ -24,7 +24,7 @@ static long long now(clockid_t clock) {
   return at.tv_sec * 1000000000LL + at.tv_nsec;
 }
 
-/* Prints its time four times; the order of the threads is random. */
+/* A thread that prints its time four times. The order in which the threads print is random. */
 static void* by_turns(void* name) {
   for (int i = 0; i < 4; i++) {
     long long at = now(CLOCK_MONOTONIC);
@@ -85,7 +85,8 @@ int main(int argc, char** argv) {
          !!FD_ISSET(pipes[2][0], &some));
   printf("nothing %d\n", poll(NULL, 0, 1));
 
-  /* A descriptor is closed but not removed from the set. A new file gets its number, and its user word is reused. */
+  /* Close a descriptor without removing it from the set. The next opened file gets its number, and, unless `fresh`, the
+   * same memory serves as the user data of another descriptor in the set. */
   close(pipes[0][0]);
   close(pipes[0][1]);
   if (open("/dev/null", O_RDONLY) != pipes[0][0] || pipe(pipes[0]) != 0) return 3;

@@ -1,5 +1,5 @@
-// Makes a thousand calls on four threads, whose arguments and results are known. Waits for "go" on stdin. Exits with 0
-// if all calls returned the right results.
+// Waits for "go" on stdin, and makes a thousand calls with known arguments and results on four threads. Exits with 0 if
+// all calls returned the right results.
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -62,7 +62,7 @@ class Ledger {
   long total_;
 };
 
-// With -O2, `gone` is in no register after the call.
+// With -O2, the value of `gone` no longer exists in the line that is marked "forgets".
 __attribute__((noipa)) int forgets(int gone) {
   int doubled = gone * 2;
 #ifdef __x86_64__

@@ -1,6 +1,7 @@
-// Code that the replicated lists share, without their bugs: the members, the list, how much of it the other members
-// have, and the clients that wait until enough members have their value. The cases differ in which member leads, which
-// members are counted for a majority, and when lists are copied. C++, based on serve.h.
+// The code that the planted programs with a replicated list have in common; their bugs are not in it. It has the
+// members of the group, the list, how many of its entries each other member has, and the clients that wait until enough
+// members have their value. The programs differ in which member leads, which members are counted for a majority, and
+// when lists are copied. C++, based on serve.h.
 #pragma once
 
 #include <algorithm>

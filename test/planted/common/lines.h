@@ -31,7 +31,8 @@ inline bool send_all(int fd, const std::string& text) {
   return true;
 }
 
-// Reads lines from a connection; nothing at its end or after `timeout_ms` of silence (-1: waits without a limit).
+// Reads lines from a connection. next() returns nothing when the connection has ended, or after `timeout_ms` of silence
+// (-1: it waits without a limit).
 class Lines {
  public:
   explicit Lines(int fd) : fd_(fd) {}

@@ -1,5 +1,6 @@
-// A ledger: entries go to the day's journal; closing the day adds the journal to the balances, archives it, and begins
-// a new one. After a crash the balances are read and the journal's entries are applied to them.
+// A ledger. Its entries go to the journal of the day. To close the day, the ledger adds the entries to the balances,
+// writes an archive, and begins a new journal. After a crash, it reads the balances and applies the journal's entries
+// to them.
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -67,7 +68,8 @@ bool Ledger::add(const Entry& entry) {
   return true;
 }
 
-// The bug: a crash at any time between writing the balances and beginning the new journal counts the day twice.
+// The bug: after a crash at any time between writing the balances and beginning the new journal, the restarted ledger
+// adds the entries of this day to the balances again.
 bool Ledger::close_day() { return write_balances() && archive_day() && begin_day(); }
 
 bool Ledger::write_balances() {

@@ -1,5 +1,5 @@
-// A shelf of numbered boxes with a number in each. Puts go to a journal; a checkpoint writes all boxes to their place
-// and invalidates the journal's records so far, by giving the index a new generation.
+// A shelf of numbered boxes with a number in each. Puts go to a journal. A checkpoint writes all boxes to their place
+// and gives the index a new generation, which makes all older records of the journal invalid.
 #include <stdbool.h>
 
 #include "serve.h"
@@ -7,7 +7,7 @@
 #define BOXES 4096
 
 struct index_header {
-  uint64_t generation;  // older records of the journal are no longer valid
+  uint64_t generation;  // records of the journal with a lower generation are invalid
   uint64_t boxes;
   uint64_t sum;
 };

@@ -43,7 +43,7 @@ static void load(int number) {
   char path[64];
   snprintf(path, sizeof path, "catalog/collection-%d", number);
   if (load_file(path, number) == 0) return;
-  // The bug: this loop still looks at two spare places, as if there were no more.
+  // The bug: this loop looks at only two of the five spare places.
   for (int place = 0; place < LOOKED_AT; place++) {
     snprintf(path, sizeof path, "spare/%d-collection-%d", place, number);
     if (load_file(path, number) == 0) return;

@@ -19,7 +19,7 @@ import java.security.MessageDigest;
 public class Tickets {
   private static final int TICKETS_A_ROLL = 80;
   private static final int SEAL_ROUNDS = 20_000;
-  private static final int ROLL = 0;    // its offset in the file
+  private static final int ROLL = 0;    // the offsets of the values in the file
   private static final int NUMBER = 4;
   private static final int SEAL = 8;
 

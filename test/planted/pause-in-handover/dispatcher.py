@@ -11,7 +11,7 @@ import time
 
 PORT = 7000
 BEAT = 0.04
-PATIENCE = 0.35      # seconds that a follower waits; a random time of up to the same length is added
+PATIENCE = 0.35      # seconds that a follower waits for the leader; a random time of up to the same length is added
 LEASE = 0.25         # a leader without a message from a follower for this long has lost its lease
 HANDOVER = 0.4       # seconds that a hand-over may take
 LEDGER_ENTRIES = 25000
@@ -58,7 +58,7 @@ class Node:
                 else:
                     self.stand_for_election()
             message = self.receive(self.deadline - time.monotonic())
-            # A leader whose lease has ended must not handle messages that arrived during a pause.
+            # A leader whose lease has ended, as after a pause, must not give out jobs: another node may lead now.
             if message and not (self.role == "leader" and time.monotonic() - self.heard > LEASE
                                 and message[0] == "claim"):
                 self.handle(*message)
@@ -118,7 +118,8 @@ class Node:
         self.lead(self.term + 1)
 
     def check_ledger(self):
-        """As the new leader, reads which jobs have been dispatched, that is, those that can be billed."""
+        """Reads which jobs have been dispatched and can be billed. A node does this before it takes over from the
+        leader."""
         total = 0
         for entry in range(LEDGER_ENTRIES):
             total = (total * 31 + entry * self.job) % 1000003
@@ -159,7 +160,7 @@ class Node:
             if self.role == "candidate":
                 self.lead(term)
         elif verb in ("beat", "assign"):
-            # There is one leader in each term, so jobs of this term belong to this leader alone.
+            # A term is assumed to have only one leader, so a leader ignores such messages of its own term.
             if self.role == "leader" and term == self.term:
                 return
             self.follow(term)

@@ -43,7 +43,7 @@ int finish_batch(const char *name) {
   char line[64], reply[64];
   if (ask("get\n", reply, sizeof reply) != 0) return -1;
   long number = merge(atol(reply));
-  // The bug: a merge takes a third of a lease, so nothing checks whether the lease is still held.
+  // The bug: nothing checks whether the lease is still held. A merge takes a third of a lease, but a pause may come.
   snprintf(line, sizeof line, "set %ld\n", number);
   if (ask(line, reply, sizeof reply) != 0) return -1;
   snprintf(line, sizeof line, "release %s\n", name);

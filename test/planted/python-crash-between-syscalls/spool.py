@@ -7,7 +7,7 @@ import os
 import socket
 import sys
 
-COMPACT_AFTER = 900  # records in the log, most of which concern messages that are gone
+COMPACT_AFTER = 900  # the log is compacted when it has more records; most of them concern removed messages
 
 
 class Spool:

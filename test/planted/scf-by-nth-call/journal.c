@@ -12,7 +12,7 @@ static off_t end_of_journal;
 static char orders[MOST][ENTRY];
 static int count;
 
-// Writes one record at the journal's end; repeats that after a pause, so that a failing disk can recover.
+// Writes one record at the journal's end. If this fails, it pauses and tries again, so that a failing disk can recover.
 static int put_record(const char *record) {
   for (int attempt = 0; attempt < TRIES; attempt++) {
     if (pwrite(file, record, ENTRY, end_of_journal) == ENTRY && fdatasync(file) == 0) {

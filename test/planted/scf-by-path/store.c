@@ -34,7 +34,7 @@ static int write_epoch(void) {
 static void begin_epoch(void) {
   begun = 1;
   epoch++;
-  // The bug: the epoch is used although it will be unknown after the next start.
+  // The bug: an epoch that could not be saved is used nevertheless. After the next start, it will be unknown.
   if (write_epoch() != 0) note("warning: epoch %d not saved: %s", epoch, strerror(errno));
 }
 

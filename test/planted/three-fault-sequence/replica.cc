@@ -5,7 +5,7 @@
 
 namespace {
 
-constexpr int kPatience = 500;  // ms without the leader; replica i waits 150 ms * i longer
+constexpr int kPatience = 500;  // replica i asks for votes after this time (ms) + 150 ms * i without the leader
 
 int view, promised;
 int64_t heard_ms;

@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from client import Patient
 
 PIECE = 16384
-UPLINK = 0.004  # a large value arrives in pieces, with so many seconds between them
+UPLINK = 0.004  # a large value is sent in pieces, with this many seconds between two of them
 
 
 def value_of(key, version, size):

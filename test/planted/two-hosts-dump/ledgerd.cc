@@ -1,5 +1,5 @@
 // A ledger on two hosts: the primary takes bookings, the standby follows. A standby that was away for long gets all
-// bookings that it missed at once, through a separate file, so that the journal is never incomplete.
+// missed bookings together. It collects them in a separate file first, so that the journal is never incomplete.
 // Usage: ledgerd OWN-ADDRESS PRIMARY-ADDRESS FOLDER
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
-/* Reads a byte of a file five times, by a function, and prints each result. The other victims here do the same. */
+/* Calls a function five times that reads a byte of a file and prints the result. The other victims in this folder do
+ * the same in other languages. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@ void victim_step(int fd, int n);
 #ifdef SHARED_LIBRARY
 __attribute__((visibility("default")))
 #endif
-__attribute__((noinline)) void victim_step(int fd, int n) {
+__attribute__((noinline)) void
+victim_step(int fd, int n) {
   char byte, line[64];
   int size = read(fd, &byte, 1) < 0 ? snprintf(line, sizeof line, "read %d = %s\n", n, strerror(errno))
                                     : snprintf(line, sizeof line, "read %d = ok\n", n);

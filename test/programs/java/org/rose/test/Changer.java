@@ -4,7 +4,8 @@ import java.lang.instrument.ClassFileTransformer;
 import java.lang.instrument.Instrumentation;
 import java.security.ProtectionDomain;
 
-/** Another tool in the JVM, which changes the victim's class while it runs. A changed class loses its breakpoints. */
+/** Stands for another tool in the JVM, which changes the victim's class while it runs. A changed class loses its
+ * breakpoints. */
 public final class Changer {
   private static Instrumentation tool;
   private static volatile int changes;

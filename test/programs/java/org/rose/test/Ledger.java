@@ -7,8 +7,9 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 
-// Copies blocks into a ledger, four to a page. Usage: Ledger BLOCKS [BAD]. The damaged block BAD is copied again. The
-// bug: if it is the last block of its page, it is lost, because the page is closed nevertheless. No system call fails.
+// Copies blocks into a ledger, four to a page. Usage: Ledger BLOCKS [BAD]. BAD is the number of a block that is damaged
+// and must be copied again. The bug: if it is the last block of its page, it is lost, because the page is closed
+// nevertheless. No system call fails.
 public final class Ledger {
   static final class ChecksumException extends Exception {
     ChecksumException(String message) { super(message); }

@@ -3,7 +3,8 @@ package org.rose.test;
 import java.io.FileOutputStream;
 import java.io.IOException;
 
-/** Threads that execute known lines when a fault is injected: Stacks PART TIMES THREADS. */
+/** Threads that execute known lines, which a stack must contain when a fault is injected ("stack: NAME" marks them).
+ * Usage: Stacks PART TIMES THREADS. */
 public final class Stacks {
   static volatile long sum;
 

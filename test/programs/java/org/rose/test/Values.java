@@ -4,7 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Calls with known arguments, results, variables and fields: Values TIMES THREADS. A method's ith call uses i. */
+/** Calls with known arguments, results, variables and fields. The ith call of a method uses i. Usage: Values TIMES
+ * THREADS. */
 public class Values {
   enum Shade {
     LIGHT,
@@ -88,7 +89,7 @@ public class Values {
     return (short) (-i);
   }
 
-  /** Its loop jumps back to its first instruction. */
+  /** Its loop jumps back to the method's first instruction, which must not count as a call. */
   static void loop(int[] left) {
     do {
       --left[0];

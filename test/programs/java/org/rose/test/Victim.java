@@ -142,14 +142,14 @@ public final class Victim {
     }
   }
 
-  // Loads this class once more with another loader, so that its methods are different ones.
+  // Loads Victim a second time, with another loader. The JVM treats the methods of this copy as different ones.
   static final class Another extends ClassLoader {
     void load() throws IOException {
       try (java.io.InputStream in = Victim.class.getResourceAsStream("Victim.class")) {
         java.io.ByteArrayOutputStream all = new java.io.ByteArrayOutputStream();
         byte[] some = new byte[4096];
         for (int n = in.read(some); n >= 0; n = in.read(some)) all.write(some, 0, n);
-        // this links the class
+        // getDeclaredMethods() links the class
         defineClass("org.rose.test.Victim", all.toByteArray(), 0, all.size()).getDeclaredMethods();
       }
     }
