@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Threads that are held. The schedule of examples/race reproduces its bug in ten of ten runs. With the same fault at an
-# earlier function, no run reproduces it. No thread stays held or traced after rose was interrupted or killed.
+# Tests `block` faults, which hold a thread. The schedule of examples/race reproduces its bug in ten of ten runs. With
+# the same fault at an earlier function, no run reproduces it. No thread stays held or traced after rose was interrupted
+# or killed.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 . "$(dirname "${BASH_SOURCE[0]}")/example.bash"
 begin race

@@ -40,7 +40,7 @@ for case in "$examples"/*/case.json; do
     echo "$bug: root cause at rank $(cat "$work/rank")"
   fi
 
-  # Use only the logs: all files are read and give candidates. (With a run without faults, there would be more.)
+  # Plan from the logs alone. All files must be read and give candidates, although --plan makes no run to compare with.
   if [ -d "$folder/incident-logs" ]; then
     logs=()
     for file in "$folder"/incident-logs/*/*; do logs+=(--log "$(basename "$(dirname "$file")")=$file"); done

@@ -40,7 +40,8 @@ expect() {
 # says FILE PATTERN: checks that the last command's out or err contains the pattern.
 says() { grep -qE -- "$2" "$work/$1" || { fail "no '$2' in its $1:"; tail -20 "$work/$1" | sed 's/^/  /' >&2; }; }
 
-# unavailable FOLDER: prints why `install` could not get what the folder needs. False if it could.
+# unavailable FOLDER: prints why `install` could not get what the folder needs. Returns false if it could get
+# everything.
 unavailable() { sed -n "s|^$1: ||p" "$build/unavailable" 2> /dev/null | grep .; }
 
 # json EXPRESSION: prints the value of a Python expression, in which `j` is the object that the last command printed.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A Compose file is used unchanged, with a real engine: order, health checks, one-shot services, names, volumes. Rose's
-# own keys are beside it. Conditions name functions of programs that exist only in images. A schedule reproduces its bug
-# in containers as it does with plain processes.
+# Runs an unchanged Compose file with a real engine, and checks order, health checks, one-shot services, names and
+# volumes. Rose's own keys are in rose.toml. Conditions name functions of programs that exist only in images. A schedule
+# reproduces its bug in containers as it does with plain processes.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and first processes in Compose files: an inline Dockerfile, build secrets that are not files, privileged
-# builds, devices, and `init` where podman has no catatonit. With a real engine.
+# Tests what Compose files say about builds and first processes, with a real engine: an inline Dockerfile, build secrets
+# that are not files, privileged builds, devices, and `init` where podman has no catatonit.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"

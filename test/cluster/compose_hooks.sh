@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compose's lifecycle hooks. post_start runs before the service is ready and before others that depend on it start.
-# pre_stop runs before an orderly stop, but not before a kill. Also their user and environment, and hooks that fail.
-# With a real engine.
+# Tests the lifecycle hooks of Compose with a real engine. post_start runs before the service is ready and before others
+# that depend on it start. pre_stop runs before an orderly stop, but not before a kill. Hooks have the right user and
+# environment. A post_start hook that fails makes the start fail.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"

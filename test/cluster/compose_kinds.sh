@@ -27,8 +27,8 @@ FILE
 podman build --format docker --tag localhost/with-health:1 --file with-health "$store/probe" >health.log 2>&1 ||
   { cat health.log; skip "podman cannot build an image here"; }
 
-# kind NAME WORKLOAD...: makes a run of the deployment compose_kinds/NAME with this workload, a script. Afterwards $run
-# is the run's folder.
+# kind NAME WORKLOAD [NODE]: makes a run of the deployment compose_kinds/NAME. WORKLOAD is a shell script, and NODE (by
+# default the first service) is paused for 10 ms. Afterwards $run is the run's folder.
 printf 'version = 1\n[[fault]]\nid = "calm"\nkind = "pause"\nduration = "10ms"\noptional = true\n' > calm
 kind() {
   local name=$1 script=$2 node
@@ -45,7 +45,7 @@ command = ["false"]
 TOML
   node=${3:-$(sed -n 's/^  \([a-z0-9-]*\):.*/\1/p' "$name/compose.yaml" | head -1)}
   { cat calm; echo "node = \"$node\""; } > "$name/calm.toml"
-  # Call rose from another folder. The files to which the configuration refers are found beside it.
+  # Call rose from another folder: it must look for files beside the configuration, and not in the current folder.
   expect 1 "$rose" replay "$name/calm.toml" -c "$name/rose.toml" --runs "${RUNS:-1}" --jobs "${RUNS:-1}" --keep --json
   run=$(json 'j["run_results"][0]["directory"]')
   nothing_left "after $name"
@@ -115,8 +115,8 @@ logged app/stdout.log '^the configuration$'
 kind dotenv-comments "$(wait_for app/stdout.log APP_TEXT=two)"
 for line in APP_PORT=8080 APP_URL=http://db:5432 APP_NAME=spaced APP_TEXT=two; do logged app/stdout.log "^$line\$"; done
 
-# The words after the first are $0 and $1 of the shell, so this health check always fails. No other service depends on
-# it, so the service runs nevertheless.
+# The shell executes only the first word of this health check, and the other words are its $0 and $1. So the check
+# always fails. No other service depends on this one, so it runs nevertheless.
 kind cmd-shell-words "$(wait_for_up db)"
 logged workload.log up
 says err 'node db is not healthy'

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Services in the PID or IPC namespace of another service (`pid: service:X`, `ipc: container:NAME`) or of this machine:
-# their order, shared processes and memory, the end and restart of X, and what such a service leaves behind. With a real
-# engine.
+# Tests services in the PID or IPC namespace of another service (`pid: service:X`, `ipc: container:NAME`) or of this
+# machine, with a real engine: their order, shared processes and memory, the end and restart of X, and what such a
+# service leaves behind.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Services that share the network of another service (network_mode: service:X): their order, names, address and the
-# restart of X. A partition of one is a partition of both, and events are assigned to the right node. With a real
-# engine.
+# Tests services that share the network of another service (network_mode: service:X), with a real engine: their order,
+# names and address, and the restart of X. A partition of one is a partition of both, and events are assigned to the
+# right node.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 command -v busybox >/dev/null || skip "no busybox"
@@ -140,7 +140,7 @@ set -e
 until [ -e begin ]; do sleep 0.05; done
 link() { ip netns exec "$ROSE_NETNS_side" ip link set rose0 $1; }
 link down
-sleep 2  # as long as the fault
+sleep 2  # the link is down for so long
 wc -l <other/stdout.log >lines
 link up
 mv lines healed

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Agents for Python and Java, in containers that run as another user. Functions and methods are found, and the variables
-# of the image are kept. The container sees only the agents' folders of the run's folder, and cannot change them.
+# Tests the agents for Python and Java in containers that run as another user. Functions and methods are found, and the
+# variables of the image are kept. The container sees only the agents' folders of the run's folder, and cannot change
+# them.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 export TMPDIR=$work

@@ -184,7 +184,7 @@ json_is '[f["effective"] for f in j["faults"]]' '[1]'
 had db "/data [0-9]+ ok in long"
 had db "/user belongs to 4321 with mode 755 and holds seed: of the user"
 
-# Check this after the restart, because before it the other service may or may not have written the file.
+# Call this after the restart of the node: before it, the other service may not have written the file yet.
 keeps_shared() {
   grep '^/shared .* unsynced: ' "$run/db/stdout.log" | tail -1 | grep -q 'fresh$' ||
     fail "what two services share lost something: $(grep '^/shared .* unsynced' "$run/db/stdout.log")"
@@ -237,7 +237,7 @@ UNTIL=began expect 2 "$rose" replay refused.toml -c rose.toml --runs 1
 says err 'volume shared at /shared: a disk that gets full cannot also lose power or be slow'
 no_volumes "after refusals"
 
-# --- runs without such faults use the engine's own volumes
+# --- runs without disk faults use the engine's own volumes
 printf 'version = 1\n[[fault]]\nid = "stall"\nkind = "pause"\nnode = "side"\nduration = "10ms"\n' > stall.toml
 cat > plain.sh <<'SH'
 #!/bin/sh

@@ -15,12 +15,12 @@ cat > freeze.sh <<'SH'
 #!/bin/bash
 set -e
 podman pause "$1"
-sleep 2  # as long as the fault
+sleep 2  # the container is paused for so long
 podman unpause "$1"
 SH
 chmod +x freeze.sh
 
-# A container that exists before rose starts.
+# First, the tracer observes a container that was started before rose.
 mkdir beside
 ticks() { wc -l <"$work/beside/ticks"; }
 more_than() { [ "$(ticks)" -gt "$1" ]; }
@@ -47,7 +47,7 @@ says out ' PS .* paused for [1-9][0-9]*\.[0-9]*s$'
 ! grep -q blocked out || fail "the pause is reported as a blocked wait: $(grep blocked out)"
 podman rm -f -t 0 $name >/dev/null
 
-# The container is a node of a deployment.
+# Then the container is a node of a deployment.
 cat > compose.yaml <<'YAML'
 services:
   app:

@@ -48,8 +48,8 @@ expect 0 "$rose" replay stall.toml -c rose.toml --runs 1 --keep --json
 run=$(json 'j["run_results"][0]["directory"]')
 [ "$(tr '\n' ' ' < "$run/seen")" = "4321 4321 1 " ] || fail "the workload saw: $(cat "$run/seen")"
 
-# The container ends as long as a file does not exist. The test creates the file once rose has reported the repeated
-# ends.
+# The container ends after each start until a certain file exists. The test creates this file once rose has reported the
+# repeated ends.
 sed -e 's|test: .*|test: ["CMD", "true"], interval: 100ms, retries: 1000 }|' -e '/post_start/,+1d' \
   -e '0,/image:.*/s||&\n    restart: always\n    volumes: ["./may:/may:ro"]|' \
   -e '0,/volumes:.*/s||&\n    command: ["sh", "-c", "cat /may/start \&\& exec sleep 1000"]|' \

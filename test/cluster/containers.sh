@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes in containers: faults at exact calls, pauses, crashes and restarts, partitions, logs, volumes and users. Nothing
-# is left behind, even if rose is killed. A real engine runs an image that does not come from a registry.
+# Tests nodes in containers: faults at exact calls, pauses, crashes and restarts, partitions, logs, volumes and users.
+# Nothing is left behind, even if rose is killed. A real engine runs an image that does not come from a registry.
 . "$(dirname "$0")/common.bash"
 . "$here/engine.bash"
 cd "$work"
@@ -217,7 +217,7 @@ says err "no command '/bin/none'"
 nothing_left "after refusals"
 no_containers "after refusals"
 
-# When rose was killed, heal undoes everything. After Ctrl-C, rose undoes it at once.
+# When rose was killed, `rose heal` undoes everything. After Ctrl-C, rose itself does so before it ends.
 BEATS=1000000 signalled KILL report/runs/run-0001/n1/stdout.log 'mkdir 20 = ' "$rose" replay faults.toml -c rose.toml \
   --runs 1 --report report
 expect 0 "$rose" heal

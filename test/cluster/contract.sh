@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The contract of the command line: the variables that commands get, when a dump is written, and what is refused before
-# a run.
+# Tests what users may rely on at the command line: the variables that commands get, when a dump is written, and what is
+# refused before a run.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 
@@ -32,7 +32,7 @@ timeout = "5s"
 TOML
 }
 
-# The variables of commands, restarts by `rose node`, and an incident that enters a node's namespace.
+# Check the variables that commands get, restarts by `rose node`, and an incident that enters a node's namespace.
 cat > workload.sh <<'SH'
 #!/bin/sh
 set -ex
@@ -61,8 +61,8 @@ json_is 'j["verdict"], j["workload"], j["incident"]' "('reproduced', 'exited wit
 "$rose" dump import a.jsonl -o again.bin -q
 "$rose" dump show again.bin --format jsonl | cmp -s - a.jsonl || fail "JSON Lines are not lossless on a real dump"
 
-# Messages explain what the result of an incident does not show: a stop by `rose node` is no failure; if only the main
-# process of a node was killed, the node continues; and the run's folder is gone.
+# If an incident does not make the bug occur, messages say why this may be so: a stop by `rose node` is not recorded as
+# a failure, or only the main process of a node was killed. If the run's folder was removed, a message names --keep.
 for kind in planned partly; do
   deployment "$kind.toml" '"sleep", "1.5"' '"sh", "-c", "echo all is well; exit 1"'
   sed -i 's|: > data; exec sleep 100|: > data; while sleep 0.1; do read x < none; done 2> /dev/null \& wait|' \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Diagnosis from logs alone. The planted failure scf-on-socket happens as in production, its dump is deleted, and the
-# diagnosis gets only the standard error of its server.
+# Tests a diagnosis from logs alone. The planted failure scf-on-socket happens as in production, its dump is deleted,
+# and the diagnosis gets only what the failing server wrote to its standard error.
 . "$(dirname "$0")/common.bash"
 for need in ip gcc prlimit python3; do command -v $need > /dev/null || skip "$need is missing"; done
 rose=$(realpath "$rose")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Nodes in docker containers, each in a network of the run: faults, names, restarts, addresses, a Compose file. Nothing
-# is left behind, even if rose is killed. The test starts its own docker daemon.
+# Tests nodes in docker containers, each in a network of the run: faults, names, restarts, addresses, a Compose file.
+# Nothing is left behind, even if rose is killed. The test starts its own docker daemon.
 . "$(dirname "$0")/common.bash"
 for program in docker dockerd containerd gcc; do command -v $program >/dev/null || skip "no $program"; done
 command -v busybox >/dev/null || skip "no busybox"

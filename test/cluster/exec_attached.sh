@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Nodes that rose did not start, in their own cgroups. Crashes, pauses, partitions and conditions on functions work
-# without help; system call faults need `rose exec`. Without a run, `rose exec` only executes the command, and the
-# command outlives rose.
+# Tests nodes that rose did not start, in their own cgroups. For crashes, pauses, partitions and conditions on
+# functions, such a node needs no preparation; for system call faults, it must have been started by `rose exec`. Outside
+# a run, `rose exec` only executes the command. The command outlives rose.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"
@@ -76,7 +76,8 @@ node = "n2"
 after = ["stall"]
 when = [ { elapsed = "400ms" } ]
 TOML
-# Without --allow-attached, this is refused. A node that was not started through rose exec gets no system call faults.
+# Without --allow-attached, faults in such nodes are refused. A node that was not started by `rose exec` gets no system
+# call faults.
 expect 3 "$rose" replay syscall.toml -c rose.toml --runs 1
 says err allow-attached
 sed 's/node = "n1"/node = "n2"/' syscall.toml > wrong.toml

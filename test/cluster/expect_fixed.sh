@@ -64,8 +64,8 @@ expect 0 "$rose" profile -c rose.toml
 python3 -c 'import json; w = json.load(open("profile.json"))["workload"]; assert w["runs"] == 1 and w["failed"] == 0 and w["sent"] > 10 and w["received"] > 10, w' ||
   fail "the profile does not contain the workload's exchanged data: $(grep -A5 '"workload"' profile.json)"
 
-# In a good case, the exit code is 0, and the bound of the rate is printed. This holds without a profile, too, but then
-# its absence is reported.
+# If the faults had an effect and the workload did its work, the exit code is 0, and the bound of the rate is printed.
+# This also holds without a profile, but then a message reports its absence.
 fault 'kind = "pause"\nduration = "100ms"'
 expect 0 "$rose" replay s.toml -c rose.toml --runs 3 --expect fixed --json --junit good.xml
 json_is 'j["verdict"], j["passed"], j["faults"][0]["fired"], j["faults"][0]["effective"]' \
@@ -197,7 +197,7 @@ SH
   rmdir "$memory/expect-fixed-$$"
 fi
 
-# Full disks, oracles with endless output, and nodes that never become ready.
+# These runs are inconclusive, too: the disk is full, the oracle's output is endless, or a node never becomes ready.
 mkdir small
 mount -t tmpfs -o size=8M,mode=711 rose-no-proof small
 configuration '"sh", "-c", "until [ $(df --output=avail . | tail -1) = 0 ]; do sleep 0.05; done"'

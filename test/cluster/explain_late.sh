@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The symptom occurs only after the workload, while the oracle waits for it. Therefore the runs are compared until the
-# oracle has answered. Runs in which the oracle finds nothing are compared for the same time.
+# oracle has answered. In runs in which the oracle finds nothing, a period of the same length is compared.
 . "$(dirname "$0")/common.bash"
 command -v g++ >/dev/null || skip "no g++"
 cd "$work"

@@ -25,8 +25,8 @@ json_is 'j["verdict"]' explained
 says err "store: it runs .*/build/store"
 bad='next(v for v in j["values"] if v["query"].endswith(":bad"))'
 json_is "$bad[\"type\"], $bad[\"node\"]" "('int', 'store')"
-# The queries of the user are repeated in each round, and the runs of all rounds are compared together, 4 of each kind
-# in each round. A round whose values distinguish the sides less well than the rounds before it is left out.
+# The queries of the user are repeated in each round, which makes 4 failing and 4 correct runs. The runs of all rounds
+# are compared together. A round whose values distinguish the sides less well than the rounds before it is left out.
 joined=8
 if grep -q 'could not be compared' "$work/out"; then joined=4; fi
 json_is "[(c[\"value\"], c[\"runs\"] >= $joined) for c in $bad[\"failing\"]]" "[('28', True)]"

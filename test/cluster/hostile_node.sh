@@ -43,7 +43,7 @@ unmounted() {
   umount -l $(mounted | cut -d" " -f5) 2>/dev/null || true
 }
 
-# node COMMAND [KEY...]: configures one node n1 of the user nobody. The workload takes $seconds.
+# config COMMAND [KEY...]: configures one node n1 of the user nobody. The workload takes $seconds.
 seconds=0.3
 config() {
   cat > rose.toml <<TOML
@@ -359,7 +359,7 @@ hostile_files=${hostile}_files
 mknod -m 666 fuse c 10 229 2> /dev/null && (exec 3<> fuse) 2> /dev/null || hostile_files=
 if [ -n "$hostile_files" ] && setpriv --reuid nobody --clear-groups unshare -Urm true 2> /dev/null; then
   config "exec $hostile_files $work/fuse"
-  # If rose waited for that, only the end of the FUSE server would end the wait.
+  # If rose waited until the file is closed, only the end of the FUSE server would end the wait.
   cat > workload.sh <<'SH'
 #!/bin/sh
 for i in $(seq 600); do

@@ -57,7 +57,7 @@ for i in $(seq 200); do
 done
 WORKLOAD
 chmod +x workload.sh
-# Do not start it as a child of this shell, because then the shell would be drafted instead of the service.
+# Do not start the service as a child of this shell, because then the shell would be drafted instead of the service.
 setsid -f bash start.sh < /dev/null > /dev/null 2>&1
 until_true 20 test -e theirs/srv/run/pid
 service=$(pgrep -f "^$python $work/bin/service.py")
@@ -85,7 +85,7 @@ done
 # A run whose folder the service's user can exchange is refused, although the command itself changes to that user.
 grep -q '^user *= "nobody"' rose.toml || fail "the user is not drafted"
 grep -q '^begins_as_root *= true' rose.toml || fail "the draft does not say that the command begins as root"
-# In other respects, the owner of rose.toml is trusted.
+# The owner of rose.toml is trusted, but the service must not run as that user either.
 chown nobody rose.toml
 expect 2 "$rose" replay schedule.toml -c rose.toml --runs 1 --report theirs/report
 chown root rose.toml

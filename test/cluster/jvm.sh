@@ -107,7 +107,7 @@ says err 'JAVA_TOOL_OPTIONS must reach it'
 sed 's/Victim.step/Victim.stepp/' crash_schedule.toml > never.toml
 expect 4 "$rose" replay never.toml -c crash.toml --runs 1
 says out 'no class that n1 loaded has it'
-# A node without a JVM has no methods, so this is refused at once.
+# A node without a JVM has no methods, so an exception in a method of this node is refused at once.
 sed 's/"\.\/server.sh", "step", "40", "1"/"sleep", "60"/' crash.toml > sleep.toml
 expect 2 "$rose" replay throw_schedule.toml -c sleep.toml --runs 1
 says err 'is not a method of a JVM that n1 is known to run'

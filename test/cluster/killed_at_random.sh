@@ -149,7 +149,7 @@ wrong() {
   return 0
 }
 right() { [ -z "$(wrong)" ]; }
-# guardian PID: prints the process that watches this rose.
+# guardian PID: prints the process id of the guardian of the rose with this process id.
 guardian() {
   local one
   for one in $(find "$cgroups" -name cgroup.procs -exec cat {} + 2>/dev/null); do

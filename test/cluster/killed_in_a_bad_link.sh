@@ -17,7 +17,7 @@ TOML
 settings() {
   for name in route_localnet accept_local rp_filter; do cat /proc/sys/net/ipv4/conf/lo/$name; done | tr '\n' ' '
 }
-# Other tests with bad links may run in parallel.
+# Other tests that delay packets may run in parallel. Wait until none of them uses the loopback interface.
 at_rest() { [ ! -s /run/rose/loopback ]; }
 
 until_true 120 at_rest || fail "the loopback interface is in use"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/kv/crash-double-apply, in which a process is killed.
+# Tests examples/kv/crash-double-apply, in which a process is killed.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
 begin kv/crash-double-apply

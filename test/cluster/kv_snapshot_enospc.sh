@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/kv/snapshot-enospc, in which a system call on one file fails. A second case is a fault that never fires.
+# Tests examples/kv/snapshot-enospc, in which a system call on one file fails, and also a fault that never fires.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
 begin kv/snapshot-enospc

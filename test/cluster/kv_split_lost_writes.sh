@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/kv/split-lost-writes, in which a partition occurs.
+# Tests examples/kv/split-lost-writes, in which a partition occurs.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
 begin kv/split-lost-writes

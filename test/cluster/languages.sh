@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Victims in several languages, linked in several ways. Each gets EIO on its 3rd read of a named file. Victims with
-# native functions are also killed, or held, at the 3rd entry of a function.
+# Tests victims in several languages, linked in several ways. Each gets EIO on its 3rd read of a named file. Victims
+# with native functions are also killed, or held, at the 3rd entry of a function.
 . "$(dirname "$0")/common.bash"
 sources=$here/../programs/languages
 cd "$work"
 export TMPDIR=$work  # kept runs are removed with it
 printf 'twelve bytes' > story.txt
 nodes=()      # pairs of name and command
-functions=()  # each with name, function, and the file with its symbols
+functions=()  # for each victim: its name, one of its functions, and the file with the symbols
 missing=()
 
 # make NAME COMPILER...: builds ./NAME, or reports that the compiler is missing.

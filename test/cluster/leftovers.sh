@@ -109,7 +109,7 @@ pid=$!
 descriptors=()
 exec {never}<> <(:)
 while kill -0 $pid 2>/dev/null; do
-  held=(/proc/$pid/fd/*)  # uses a builtin, because another process would take processor time from the runs
+  held=(/proc/$pid/fd/*)  # not `ls`, because another process would take processor time from the runs
   descriptors+=(${#held[@]})
   read -rt 0.02 <&"$never" || true  # several times in each run, so that each half contains the maxima of its runs
 done

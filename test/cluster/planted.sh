@@ -15,8 +15,9 @@ if [ "$case" != runner ]; then
   rm -f -- */figures.json
   # "Solved" means that at least four of five replays reproduced the failure. With fewer replays, a schedule that
   # reproduces it most of the time could not be distinguished from one that often misses.
-  # The failure of scf-on-socket depends on when clients are connected. A fixed time in a schedule means another moment
-  # when the machine is busier, and the simplification removes such times where it can.
+  # The failure of scf-on-socket depends on when clients are connected. At a fixed time of a schedule, other clients are
+  # connected if the machine is busier. So keep the simplification for this case, which removes fixed times where it
+  # can.
   if [ -z "${ROSE_TEST_LONG:-}" ]; then
     printf '\n[diagnose]\nconfirm_runs = 5\n' >> "$case/rose.toml"
     [ "$case" = scf-on-socket ] || echo 'simplify = false' >> "$case/rose.toml"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A crash with power loss. Synced data stays, other data is lost or torn as requested, and files with output stay. A
-# real database loses nothing if it syncs, and loses data if it does not. Nothing is left after a normal end, after
-# Ctrl-C, and after kill -9 followed by `rose heal`.
+# Tests crashes with power loss. Synced data stays, other data is lost or torn as requested, and the files with the
+# node's output stay. A real database loses nothing if it syncs, and loses data if it does not. Nothing is left after a
+# normal end, after Ctrl-C, and after kill -9 followed by `rose heal`.
 . "$(dirname "$0")/common.bash"
 . "$here/power.bash"
 cd "$work"

@@ -26,8 +26,9 @@ for n in range(1, 10**6):
     time.sleep(0.001)
 PY
 power_goes '{ log = "acknowledged 100$" }' > schedule.toml
-# configuration MODE DELAY: MODE is that of the writes, and the node is restarted after DELAY. The workload begins when
-# the node writes. Therefore a power loss some time later loses something, however long the interpreter takes to start.
+# configuration MODE DELAY: configures a node that syncs each write if MODE is "sync", and that is restarted after
+# DELAY. The workload begins when the node writes. Therefore a power loss some time later loses something, however long
+# the interpreter takes to start.
 configuration() {
   one_node leveldb "$2" '["grep", "-q", "^lost", "n1/stdout.log"]' \
     "[\"/usr/bin/python3\", \"$work/level.py\", \"$1\"]" '{ log = "^acknowledged" }'

@@ -34,7 +34,7 @@ what=${line#*assertion failed: }
 file=$(grep "/$broken/recording.1.rr" "$work/recordings")
 [ "$(stat -c %a "$file")" = 600 ] || fail "$file is not 0600"
 
-# --- after that, every replay shows the same entry at the same position of the order
+# --- every replay of the recording fails at the same assertion, with the same entry at the same position
 for _ in $(seq 20); do
   expect 0 alone "$broken" "$file"
   json_is 'j["outcome"], j["command"]["signal"], j["taken"] == j["records"]' "('replayed', 6, True)"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A node that does not know that it is recorded. In a run, the results of C library calls are recorded. When the node is
-# replayed alone, the calls return the same results. A statically linked program is refused with a message.
+# Tests the recording of a node that contains no code for it. In a run, the results of C library calls are recorded.
+# When the node is replayed alone, the calls return the same results. A statically linked program is refused with a
+# message.
 . "$(dirname "$0")/common.bash"
 command -v gcc >/dev/null || skip "no gcc"
 cd "$work"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/bugs/redis-sentinel: a partition in a system with which rose was not developed.
+# Tests examples/bugs/redis-sentinel, a partition in a system that was not used in the development of rose.
 . "$(dirname "$0")/common.bash"
 . "$(dirname "$0")/example.bash"
 for need in redis-server redis-sentinel redis-cli; do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# rose replay as a test runner: folders of schedules, each with its own configuration, filters, parallel runs, JUnit and
-# TAP, quarantine for flaky schedules, and the exit code for CI.
+# Tests `rose replay` as a test runner: folders of schedules, each with its own configuration, filters, parallel runs,
+# JUnit and TAP, quarantine for flaky schedules, and the exit code for CI.
 . "$(dirname "$0")/common.bash"
 cd "$work"
 

@@ -106,8 +106,9 @@ before=$(wc -l < meets/record.jsonl)
 [ "$(wc -l < meets/record.jsonl)" -eq "$before" ] || fail "a resumed search made runs ahead again"
 cmp -s meets-found.toml meets-again.toml || fail "runs made ahead: the resumed search found a different schedule"
 
-# The workload uses all processors, so few runs are made at a time. But if the bug has occurred, it waits for some
-# seconds, or until a further run has begun: among the runs that confirm the bug, some meet the next one in this way.
+# The workload uses all processors, so few runs are made in parallel. But when the bug has occurred, the workload only
+# waits: for some seconds, or until a further run has begun. So some of the runs that confirm the schedule must overlap
+# with the next one.
 cat > idles.sh <<SH
 touch "$work/came.\$ROSE_RUN"
 . "$work/rounds.sh"
@@ -123,7 +124,8 @@ SH
 sed -e "s#$work/rounds.sh#$work/idles.sh#" -e 's#confirm_runs = 4#&\ntarget_rate = 0.5#' rose.toml > idles.toml
 "$rose" diagnose --trace dump.jsonl -c idles.toml --stop-after confirmed --report idles -o idles-found.toml --json \
   > idles.out 2> idles.err || fail "runs that only wait: $(tail -3 idles.err)"
-# On a busy machine, rose may find that runs disturb each other. On a large one, all runs that confirm start at once.
+# On a busy machine, rose may find that runs disturb each other. On a machine with many processors, all confirming runs
+# start at once.
 if ! grep -q 'from now on' idles.err && check idles.out 'j["jobs"] < 3'; then
   ls | grep -q '^met' || fail "runs that only wait do not overlap: $(ls | grep '^came'); $(grep 'parallel' idles.err)"
 fi

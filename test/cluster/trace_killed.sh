@@ -6,7 +6,7 @@
 cd "$work"
 make_cgroup "rose-killed-$$"
 
-# held PID: the kernel's ids of the programs, maps and links that the process holds. there.py prints which of
+# held PID: prints the kernel's ids of the programs, maps and links that the process holds. there.py prints which of
 # them still exist.
 held() { sed -nE 's/^(prog_id|map_id|link_id):\s*([0-9]+)$/\1 \2/p' /proc/"$1"/fdinfo/* 2>/dev/null | sort -u; }
 cat > there.py <<'PY'

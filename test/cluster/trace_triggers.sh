@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tracer as a user runs it: triggers by signal, log, crash and oracle, --after, expected failures, the names of
+# Tests the tracer as users run it: triggers by signal, log, crash and oracle, --after, expected failures, the names of
 # dumps, and `dump show --summary`.
 . "$(dirname "${BASH_SOURCE[0]}")/common.bash"
 

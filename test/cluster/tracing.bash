@@ -1,7 +1,7 @@
 # Sourced after common.bash by tests that start processes and trace them with `rose trace`.
 
 # start_trace ARG...: starts a tracer in the background with its control socket at $work/control.sock, and waits until
-# it is ready. If the array `as` is not empty, that command runs the tracer.
+# it is ready. The array `as` may contain a command that executes the tracer, for example with other privileges.
 start_trace() {
   : > "$work/trace.err"
   "${as[@]}" "$rose" trace --verbose --control "${control:-$work/control.sock}" -o "${out:-$work/dump.bin}" "$@" \

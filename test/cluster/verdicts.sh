@@ -111,7 +111,7 @@ says out 'a'
 sed '0,/"\/bin\/sh"/s//"\/nonexistent\/server"/' miss.toml > nocommand.toml
 expect 2 "$rose" replay crash.toml -c nocommand.toml --runs 1
 says err nonexistent/server
-# This is refused before anything starts.
+# A fault in a node that does not exist is refused before anything starts.
 sed 's/node = "b"/node = "c"/' crash.toml > badnode.toml
 expect 2 "$rose" replay badnode.toml -c miss.toml
 says err "'c'"

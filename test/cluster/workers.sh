@@ -65,7 +65,8 @@ with_workers cutINT 2 --resume
 ends_with 0 cutINT
 [ "$(result cutINT)" = "$(result here)" ] || fail "resumed with workers: the search differs"
 
-# The command is no worker, or files cannot be copied.
+# These are refused: a command that starts no worker, an engine or host that is missing, and files that cannot be
+# copied.
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "echo welcome to lab-7"
 says err "does not speak the protocol of a rose worker, its output is 'welcome to lab-7"
 expect 3 "$rose" diagnose --trace dump.jsonl -c rose.toml -o "$work/x.toml" --engine "/no/such/rose worker"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Workers of a real Slurm, with the test's own slurmctld and slurmd. If a worker is killed, a job is cancelled or
 # slurmstepd is killed, no run is lost. The search is the same as without workers. Also measures how much faster four
-# workers are than one. Runs only with ROSE_MEASURE=1, because the test takes minutes: Slurm decides how soon it
+# workers are than one. Runs only with ROSE_MEASURE=1, because the test takes minutes: Slurm may take long until it
 # notices a loss.
 . "$(dirname "$0")/common.bash"
 [ "${ROSE_MEASURE:-0}" = 1 ] || skip "takes minutes: ROSE_MEASURE=1 asks for it"

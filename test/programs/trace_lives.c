@@ -5,8 +5,7 @@
  *   execs N             fails one open, then starts N children, one after another, each of which executes a program
  *   fail NAME           fails to open /rose-none/NAME, exits 7
  *   churn N             starts N children that end between fork and exec, half of them killed
- *   foreign N           makes N failing calls by their numbers of 32-bit programs; exit 77 if the kernel has no such
- * calls
+ *   foreign N           makes N failing calls by their numbers of 32-bit programs; exit 77 if the kernel has none
  *   eat                 fills memory until killed
  *   core DIR            aborts in DIR with core dumps allowed
  *   blocked             waits uninterruptibly for a page of memory (by userfaultfd) until another byte comes on stdin;
