@@ -67,7 +67,8 @@ fault openat > openat.toml
 fault read > read.toml
 touch go
 rate() { awk '$1 == "rate" { print $2, $3 }' "$1"; }
-# Start it in its own session, as rose starts nodes, because the scheduler distributes processor time by sessions.
+# Start the server in its own session, as rose starts nodes, because the scheduler distributes processor time by
+# sessions.
 plain() { (setsid timeout $((seconds + 5)) ./server "$work/data" "$seconds" "$work/go" > plain.log) & local p=$!
   while ! grep -q rate plain.log 2>/dev/null; do
     sleep 0.1

@@ -34,7 +34,7 @@ def cases():
 
 
 def without_paths(text, folder):
-    """Replaces the folder of the case, and the folder in which that folder is."""
+    """Replaces the folder of the case, and its parent folder, by placeholders."""
     return text.replace(str(folder), "${case}").replace(str(folder.parent), "${cases}")
 
 
@@ -371,7 +371,7 @@ def expected_nodes(project):
 
 
 def actual_nodes(nodes):
-    """The same form, from the output of compose_nodes."""
+    """The output of compose_nodes in the form of expected_nodes()."""
     found = {}
     for node in nodes:
         one = dict(node)
@@ -411,7 +411,7 @@ def differences(expected, actual):
         if sorted(want) != sorted(have):
             sys.exit(f"compare.py: the members differ: {sorted(set(want) ^ set(have))}")
         for key, value in want.items():
-            # JSON has no tuples
+            # compare both in JSON form, which has lists instead of tuples
             if json.loads(json.dumps(value)) != json.loads(json.dumps(have[key])):
                 wrong.append(f"{name}: {key}: Compose has {json.dumps(value)}, rose {json.dumps(have[key])}")
     return wrong
@@ -444,7 +444,7 @@ def main():
             failures.append(f"{name}: no answer of compose-go is recorded: run compare.py with --refresh")
             continue
         if not compose.get("project", {"services": "refused"})["services"]:
-            compose = {"refused": "no service is started"}  # which `docker compose up` says
+            compose = {"refused": "no service is started"}  # as `docker compose up` reports
         read += "refused" not in rose
         refused += "refused" in rose
         only = {(True, False): "rose_only", (False, True): "compose_only"}.get(

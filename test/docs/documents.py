@@ -121,7 +121,8 @@ def check_commands():
 
 # Documents whose blocks a test runs literally, and the test.
 WORD_FOR_WORD = {"examples/README.md": "cluster/tutorial.sh", "examples/own-system/README.md": "cluster/own_system.sh"}
-# Commands that neither belong to rose nor are scripts of the project: the test that runs them, and how they begin.
+# Beginnings of shown commands that neither belong to rose nor are scripts of the project. For each: the test that runs
+# the command, and a text that this test must contain.
 OTHERS = {
     "cpack -G DEB": ("package", "cpack -G DEB -B"),
     "apt install": ("package", "dpkg-deb -x"),  # the test unpacks the package and runs the program in it

@@ -204,8 +204,7 @@ def check_bash(work):
                   "source ./rose.bash; PS1=REA''DY; PS1='READY> '\n")
     if terminal.until("READY> "):
         check_keys("bash", terminal, "\x15\n")
-        # If there are several candidates, they are listed. Commands, and options of another command, are not among
-        # them.
+        # If there are several candidates, they are listed: here the commands of `rose dump`, and no options.
         terminal.keys("rose dump \t")
         if not (listed := terminal.until(
             "import.*?show.*?READY> ")) or "--" in listed.group() or "merge" not in listed.group():

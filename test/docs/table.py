@@ -36,7 +36,7 @@ class Table:
                 dashes = True
                 continue
             option_name, equals, value = word.partition("=")
-            if not word.startswith("--") and len(word) > 2:  # -ofile
+            if not word.startswith("--") and len(word) > 2:  # such as -ofile: the option and its value in one word
                 option_name, equals, value = word[:2], "=", word[2:]
             if option_name not in options:
                 return f"'rose {name}' has no option '{option_name}'"

@@ -111,7 +111,7 @@ Seeds config_seeds() {
   return seeds;
 }
 
-// An input for each reader in fuzz_draft.cc, after the letter of the reader.
+// An input for each reader in fuzz_draft.cc. Each begins with the letter that selects the reader.
 Seeds draft_seeds() {
   return {
       "yservices:\n  db: &x { image: \"redis:${TAG:-7}\", ports: [\"127.0.0.1:80:80\", {target: 5, published: \"6\"}], "
@@ -198,7 +198,7 @@ Seeds jvm_seeds() {
     ++head.used;
   }
   std::memcpy(state.data(), &head, sizeof head);
-  // A table of jumps, as code. Other seeds contain names.
+  // The code of a method with a jump table. The other seeds contain names.
   const unsigned char code[] = {0x1a, 0xaa, 0, 0, 0, 0, 0, 9, 0,    0,    0,    0,    0, 0, 0,   1,
                                 0,    0,    0, 3, 0, 0, 0, 7, 0x9d, 0xff, 0xfe, 0xb8, 0, 1, 0xb1};
   return {state, std::string(reinterpret_cast<const char*>(code), sizeof code), "*Learner.m(long,org.x.Learner$A",

@@ -239,7 +239,7 @@ TEST_CASE("heal resumes only those processes of an attached node that rose stopp
     if (!deployment || !(*deployment)->start()) ::_exit(11);
     if (!(*deployment)->foresee_stops(0)) ::_exit(12);
     if (frozen && !(*deployment)->pause_at_once(0)) ::_exit(13);
-    ::kill(signalled, SIGSTOP);  // a BPF program of rose would stop it like this; rose has no record of it
+    ::kill(signalled, SIGSTOP);  // stands for a stop by a BPF program, of which rose has no record
     const std::string id = (*deployment)->id();
     if (::write(pipe_fds[1], id.data(), id.size()) < 0) ::_exit(14);
     for (;;) ::pause();

@@ -286,7 +286,7 @@ TEST_CASE("the restart policy restarts after every end, up to its maximum", "[de
   Recorder recorder;
   auto deployment = make(config, dir, &recorder);
   REQUIRE_OK(deployment->start());
-  // a command that was started may not have come this far yet
+  // start() does not wait until the node has written its line
   REQUIRE(eventually([&] { return dir.read("n1/count") == "x\n"; }));
   for (int start = 1; start <= 2; ++start) {
     const pid_t before = deployment->main_pid(0);
@@ -401,7 +401,7 @@ TEST_CASE("a pause freezes all processes of a node, and no restart happens meanw
   CHECK(eventually([&] { return state() == 'T'; }));
   REQUIRE_OK(deployment->resume(0, Scope::main));
   CHECK(eventually([&] { return state() == 'S'; }));
-  REQUIRE_OK(deployment->pause(0, Scope::all));  // stop() thaws them
+  REQUIRE_OK(deployment->pause(0, Scope::all));  // stop() must thaw the processes
   const pid_t paused = deployment->main_pid(0);
   deployment->stop();
   CHECK(::kill(paused, 0) != 0);
@@ -761,7 +761,8 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
     }
     ~Supervisor() override { finish(); }
   } observer;
-  // If futex is selected, the child must spin; otherwise it sleeps.
+  // If futex is supervised, the child must not use it before the listener was handed over, so it spins and does not
+  // sleep.
   observer.selected = GENERATE(std::vector<int>{SYS_openat, SYS_execve},
                                std::vector<int>{SYS_openat, SYS_execve, SYS_futex, SYS_getppid, SYS_exit_group});
   auto config = make_config({{kVictim, "open", "/etc/hostname"}});

@@ -35,7 +35,8 @@ TEST_CASE("limits that a container engine set are copied into a node's own cgrou
     if (std::find(there.begin(), there.end(), one.controller) != there.end()) usable.push_back(one);
   if (usable.empty()) test::skip_case("a controller of memory, pids, cpu or hugetlb in cgroup v2");
 
-  // The mount enables some controllers for its children. This is a setting of the machine, so it must be restored.
+  // The root cgroup enables some controllers for its children. This is a setting of the machine, so it must be
+  // restored.
   const std::string passed = read_file(*mount / "cgroup.subtree_control", 4096).value_or("");
   const std::filesystem::path own = *base / ("rose-own-limits-" + std::to_string(::getpid()));
   const std::filesystem::path engines = own / "engines", node = own / "node";

@@ -1,4 +1,5 @@
-// File systems of rose and of other programs. The kernel reuses the device numbers of file systems.
+// The kernel reuses the device numbers of file systems. Rose must not mistake another program's file system for its
+// own.
 #include <catch2/catch.hpp>
 
 #include <fcntl.h>

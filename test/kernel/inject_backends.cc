@@ -1,5 +1,5 @@
 // Calls that both backends of syscall faults must match, however they are made, and which backend is chosen in which
-// case. All tests of this file run with either backend: ROSE_TEST_BACKEND=override.
+// case. With ROSE_TEST_BACKEND=override in the environment, all tests of this file use the override backend.
 #include <csignal>
 
 #include "inject_rig.h"
@@ -153,7 +153,8 @@ TEST_CASE("1,024 faults are armed, and one call counts for 4,096 conditions") {
   rig.add({"create", "data", "repeat", "4", "write", "x", ";", "fsync", "fsync", "print", "done"});
   std::string schedule;
   for (int i = 0; i < kFaults; ++i) {
-    // All faults wait for the same four writes, and one of them also for the fsync after them.
+    // All faults wait for the same four writes. Then one of them can fail the fsync; the other ones are on a call that
+    // is never made.
     schedule += fmt::format(
         "[[fault]]\nid = \"f{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\nwhen = [", i,
         i == kFaults - 1 ? "fsync" : "sync");

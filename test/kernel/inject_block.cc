@@ -56,7 +56,7 @@ struct Child {
 }  // namespace
 
 TEST_CASE("a process whose id was reused is neither traced nor continued", "[block]") {
-  Child own, other, ended;  // start these before the holder, because they would keep its socket open
+  Child own, other, ended;  // before the holder starts, because they would inherit its socket and keep it open
   const auto chains = std::make_unique<rose_chain[]>(ROSE_MAX_CHAINS);
   auto holder = inject::Holder::start(chains.get(), {0});
   REQUIRE(holder);
@@ -226,7 +226,7 @@ when = [ { log = "up" } ]
 until = [ { log = "went", node = "n3" } ]
 )");
   const pid_t main = rig.deployment->main_pid(0);
-  // once the fault is armed, any thread that reaches the location is held immediately
+  // rose traces the thread that will be held before the threads reach the function
   REQUIRE(eventually([&] { return traced(main) == 1; }));
   rig.touch("open");
   REQUIRE(eventually([&] { return rig.lines("called") == 7; }));

@@ -37,8 +37,8 @@ effect = "full"
 error = "EIO"
 times = "forever"
 )");
-  // Create it only now, because a run directory is empty at first. The writer's end stays open, so that readers do not
-  // see the end of the file.
+  // Create the pipe only now, because a run directory is empty at first. The writer's end stays open, so that readers
+  // do not see the end of the file.
   REQUIRE(::mkfifo(fifo.c_str(), 0666) == 0);
   const Fd writer(::open(fifo.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   REQUIRE(writer);

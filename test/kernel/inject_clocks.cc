@@ -1,5 +1,5 @@
-// Wrong clocks: for every way of reading them, in children and new program images, only for the selected node, and
-// until the fault ends. A wait for a time lasts until the node's own clock shows that time.
+// Clock faults. They change every way of reading a clock, also in children and new program images, but only on the
+// selected node, and until the fault ends. A wait for a time lasts until the node's own clock shows that time.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -100,7 +100,7 @@ shift = "-90m"
     all_ahead(*rig.reading(what, 1), -1.5 * kHour);
   }
   all_ahead(*rig.reading("now", 2), 0);
-  // None of their lines shows the real time, not even the first one.
+  // No line of the two changed nodes shows the real time, not even the first one.
   for (const std::size_t node : {std::size_t{0}, std::size_t{1}}) {
     const double by = node == 0 ? kHour : -1.5 * kHour;
     for (const auto& line : split(rig.out(node), '\n')) {
@@ -275,8 +275,8 @@ shift = "-1h"
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
     CHECK_FALSE(rig.printed("no ticks", node));
-    // The program's own time value is restored in its memory. This is late only if the program was scheduled so late
-    // that its wait was over before it began.
+    // Rose restores the program's own time value in its memory. It is restored late only if the program was scheduled
+    // so late that its wait was over before it began.
     CHECK_FALSE(rig.printed("spoiled", node));
     // On a busy machine, the first rounds may all be late.
     CHECK(eventually(

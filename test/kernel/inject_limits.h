@@ -32,13 +32,14 @@ inline void needs(kernel::Controller controller) {
   if (const auto place = kernel::find_controller(controller); !place) skip_case(place.error().message);
 }
 
-// rose's folder in the hierarchy of a controller. "" if the node's own folder is used.
+// The cgroup that has the node's limits: with cgroup v2 the node's own folder, otherwise rose's folder for the
+// controller.
 inline std::filesystem::path group_of(const Rig& rig, kernel::Controller controller, const std::string& node) {
   const auto place = kernel::find_controller(controller);
   return place->v2 ? rig.deployment->nodes()[0].cgroup : place->base / (rig.deployment->id() + "-" + node);
 }
 
-// True if such a folder has this limit, for either version of cgroups.
+// True if the folder has this limit, for either version of cgroups.
 inline bool in_force(const std::filesystem::path& folder, kernel::Controller controller, std::uint64_t amount) {
   return kernel::in_force(folder, controller, kernel::find_controller(controller)->v2, amount);
 }

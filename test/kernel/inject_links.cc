@@ -85,8 +85,9 @@ struct Links : ThreeNodes {
   int bursts_ = 0;
 };
 
-// For a delay of 50 ms. A busy machine may wake a receiver late, which the link does not cause. Therefore the fastest
-// packet shows the link's delay, and the fastest twentieth shows that this packet was no exception.
+// The limits for a measured delay of 50 ms. A busy machine may wake a receiver late, which the link does not cause.
+// Therefore the fastest packet shows the link's delay, and the fastest twentieth shows that this packet was no
+// exception.
 constexpr long kLeast = 49'900;  // us
 constexpr long kMost = 51'000;
 constexpr long kMostOfTwentieth = 65'000;
@@ -388,7 +389,7 @@ delay = "30ms"
   CHECK(rig.report_of(1, not_slowed).p05 < 20'000);
   const Burst both = rig.burst(1, 2, 50, 1000);
   CHECK(both.least > kLeast);
-  CHECK(both.p05 < kMostOfTwentieth);  // if one of them were delayed twice, it would take at least 70 ms
+  CHECK(both.p05 < kMostOfTwentieth);  // a packet that both links delayed would take at least 70 ms
 }
 
 TEST_CASE("packets that a link delays when a partition begins do not cross it", "[links][netns]") {

@@ -170,7 +170,7 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
     // The target of a link and the source of a mount are texts, and not paths that a call accesses.
     if (one.path2.starts_with('/')) paths.push_back(one.path2);
     for (const std::string& path : paths) {
-      // because that backend refuses it
+      // the override backend refuses paths of this length
       if (Rig::overriding() && path.size() + one.truncated > ROSE_GLOB_BYTES) continue;
       schedule += fmt::format(
           "[[fault]]\nid = \"call-{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\ncount = "

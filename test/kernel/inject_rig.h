@@ -40,7 +40,7 @@ class Rig {
     config.name = "inject-test";
     config.deployment.network = network;
     config.deployment.subnet = "10.251.9.0/24";
-    // All tests run with either backend: ROSE_TEST_BACKEND=override.
+    // With ROSE_TEST_BACKEND=override in the environment, all tests use the override backend.
     config.inject.syscall = overriding() ? config::Backend::override_return : config::Backend::seccomp;
     if (!overriding()) return;
     if (const auto found = kernel::probe("override_return"); !found.ok) {
@@ -54,7 +54,7 @@ class Rig {
     const char* backend = std::getenv("ROSE_TEST_BACKEND");
     return backend != nullptr && std::string(backend) == "override";
   }
-  // The schedule contains something that only the seccomp backend supports, which "auto" must detect.
+  // For a schedule with something that only the seccomp backend supports. "auto" must detect this.
   void leave_to_seccomp() { config.inject.syscall = config::Backend::automatic; }
   ~Rig() {
     if (injector) injector->disarm();

@@ -461,8 +461,8 @@ when = [ { syscall = "read", path = "pipe:*", count = 2, result = "EINTR" } ]
   CHECK(outcomes.at(1).fired);
 }
 
-// The cost of supervision. `ROSE_BENCH=program kernel_inject [cost]` runs the program, which prints its own figures,
-// with no system call selected, with a rarely used one, and with a frequent one.
+// Prints the cost of supervision: `ROSE_BENCH=program kernel_inject [cost]` runs the program once for each of these
+// calls, while a fault selects the call but never matches. The program prints its own figures.
 TEST_CASE("the cost of an injected fault per call is printed", "[.][cost]") {
   const char* program = std::getenv("ROSE_BENCH");
   REQUIRE(program != nullptr);

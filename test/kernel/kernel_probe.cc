@@ -142,7 +142,7 @@ TEST_CASE("an unknown capability is not available") {
 }
 
 TEST_CASE("without privilege every missing capability is reported with its remedy") {
-  if (::geteuid() != 0) return;  // then the tests above have checked it
+  if (::geteuid() != 0) return;  // without root, the tests above have checked this
   // Do this in a child, because dropped privileges cannot be regained.
   int pipes[2];
   REQUIRE(::pipe2(pipes, O_CLOEXEC) == 0);

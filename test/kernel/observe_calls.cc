@@ -248,7 +248,7 @@ TEST_CASE("under a storm on all processors every failure is counted, and infrequ
   CHECK(sum == std::uint64_t{kThreads} * kEach);
   CHECK(records < sum / 100);
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
-  // Other events of that moment may be lost while the reader waits for a processor, but then they are counted.
+  // Other events may be lost while the reader waits for a processor, but then they are counted.
   CHECK(trace.meta.lost < 100);
 }
 

@@ -195,7 +195,7 @@ TEST_CASE("a frozen cgroup is recorded, also one created later") {
   };
   CHECK_FALSE(paused());
   write("cgroup.freeze", "1");
-  CHECK(eventually(paused));  // the pause has not ended
+  CHECK(eventually(paused));  // reported although the pause has not ended
   write("cgroup.freeze", "0");
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);

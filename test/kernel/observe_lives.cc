@@ -333,7 +333,7 @@ TEST_CASE("a killed process is handled even if its record was lost in a full rin
     ended = true;
     keep_full.join();
     if (const auto now = ring.missed(); now.ends != before) missed = victim.pid();
-    else std::this_thread::sleep_for(1s);  // because many equal ends per second are counted and not reported
+    else std::this_thread::sleep_for(1s);  // the tracer reports only some of many equal ends per second
   }
   REQUIRE(missed != 0);
   CHECK(eventually([&] {

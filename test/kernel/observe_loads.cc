@@ -33,8 +33,8 @@ TEST_CASE("the kernel loads every program of the tracer, with any number of node
 namespace {
 
 using Btf = std::unique_ptr<btf, decltype(&btf__free)>;
-// The members of a structure: name, offset in bits, and width as a bit field. The structure itself has an empty name,
-// and its size.
+// The members of a structure: name, offset in bits, and width as a bit field. The entry with an empty name stands for
+// the structure itself and has its size.
 using Form = std::set<std::tuple<std::string, std::uint32_t, std::uint32_t>>;
 
 std::multimap<std::string, Form> structures(const btf* types) {
@@ -69,7 +69,7 @@ TEST_CASE("the types given to CO-RE are a small part of the kernel's own", "[loa
     const auto [from, to] = kernels.equal_range(name);
     CHECK(std::any_of(from, to, [&](const auto& one) { return one.second == form; }));
   }
-  // Include all types with the same name, because their members decide which of them are compared.
+  // All types of one name must be included, because CO-RE compares their members to choose among them.
   for (const char* name : {"task_struct", "sock", "mount"}) CHECK(ours.count(name) == kernels.count(name));
 }
 

@@ -224,7 +224,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   };
   REQUIRE(eventually([&] { return to_server(true) == 1; }));
   client.send(1);
-  // The program runs when the packet is received. On a busy machine, this is later than when it is sent.
+  // The tracer's BPF program runs when the packet is received. On a busy machine, this is later than when it is sent.
   REQUIRE(eventually([&] { return to_server(false) == 1; }));
   CHECK(to_server(true) == 0);
 }
@@ -255,7 +255,8 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   REQUIRE(udp_b > 0);
   // Some connections exist before tracing begins.
   Sender early_a(AF_INET, SOCK_STREAM, tcp_a), early_b(AF_INET, SOCK_STREAM, tcp_b);
-  // If they waited to be accepted, they would be found only a second later.
+  // Wait until the servers have accepted them, because the tracer would find unaccepted connections only a second
+  // later.
   for (const auto* victim : {&a, &b}) {
     REQUIRE(eventually([&] {
       const std::filesystem::directory_iterator fds("/proc/" + std::to_string(victim->pid()) + "/fd");
@@ -364,8 +365,8 @@ TEST_CASE("infrequent requests are a silence only if they are not answered") {
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
   REQUIRE(server.number("ready") == 1);
-  // If a peer answers late compared with how often it is asked, it looks like a peer that sends on its own. On a busy
-  // machine it is asked less often.
+  // If a peer answers late compared with how often it is asked, the tracer takes its answers for messages that it sends
+  // on its own. So on a busy machine, the client asks less often.
   std::unique_ptr<Tracer> tracer;
   std::unique_ptr<Victim> client;
   constexpr int kBurst = 30;

@@ -53,7 +53,7 @@ class Sender {
       std::this_thread::sleep_for(10ms);
     }
   }
-  // The pause until the next packet is intended.
+  // Call this before an intended pause. The time until the next packet then does not count as a pause by accident.
   void fall_silent() { last_ns_ = 0; }
   // The scheduler may also have caused a pause between the last packet and the end of the connection.
   void note_pause() {
@@ -79,8 +79,8 @@ class Sender {
   [[nodiscard]] int port() const { return port_; }
   [[nodiscard]] std::uint32_t packets() const { return packets_; }
   [[nodiscard]] int fd() const { return fd_.get(); }
-  // True if a pause of this sender is the reason for the silence. If a sample of the connection came late, packets that
-  // arrived before it count as part of the silence, and `end_within_ms` says for how long they may have arrived.
+  // True if a pause of this sender explains the silence. If the tracer sampled the connection late, packets that
+  // arrived before the sample count as part of the silence. They arrived within its last `end_within_ms`.
   [[nodiscard]] bool explains(const trace::Event& silence) const {
     constexpr std::int64_t kRounding = 10'000'000;  // the kernel's times of packets are whole jiffies
     const std::int64_t certain_ms = silence.duration_ms - std::max(silence.end_within_ms, 0);

@@ -609,7 +609,7 @@ TEST_CASE("the cost of a packet is printed", "[.cost]") {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      ::close(ask[1]);  // otherwise its own copy would make it wait for more
+      ::close(ask[1]);  // with its own copy of this end, the child would never see the end of its input
       ::close(answer[0]);
       cgroup.write("cgroup.procs", "0");
       sockaddr_in to{};

@@ -1,4 +1,4 @@
-// States of processes, and functions. They must be exact for every sender of a signal, and however a process was
+// States of processes and entries of functions are recorded exactly, whatever sends a signal, and however a process was
 // created.
 #include <dlfcn.h>
 #include <link.h>
@@ -96,7 +96,7 @@ TEST_CASE("calls that fail because the process was killed are marked, and the se
     Victim victim(&cgroup, {"churn", folder.path});
     victim.go();
     REQUIRE(victim.number("ready") == 1);
-    // so that it is at any point of its execution
+    // so that each round kills the process at another point of its execution
     std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));
     const std::int64_t before = wall_ns();
     ::kill(victim.pid(), SIGKILL);
@@ -473,7 +473,8 @@ TEST_CASE("functions of a file that an upgrade replaced stay traced") {
   TracerOptions options;
   options.hot_function_rate = 100;
   auto tracer = start({node}, options);
-  // While the first link is busy, it is removed and another one is created. By then, the name is no longer valid.
+  // When the function becomes hot, its probe is removed, and another one is attached later. By then, the file has lost
+  // its name.
   const std::string name = std::filesystem::relative(program, ROSE_PROGRAMS_DIR);
   Victim hot(&cgroup, {"functions", "400000"}, name), after(&cgroup, {"functions", "1"}, name);
   for (const pid_t pid : {hot.pid(), after.pid()}) {

@@ -92,7 +92,7 @@ std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset
   return {};
 }
 
-// All distinct values of one query, sorted.
+// The values in sorted order.
 std::vector<std::string> sorted(std::vector<std::string> values) {
   std::sort(values.begin(), values.end());
   return values;

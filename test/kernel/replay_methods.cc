@@ -53,7 +53,7 @@ TEST_CASE("a profile counts the entries of methods, and detaches hot ones", "[ja
     REQUIRE(busy != nullptr);
     CHECK(busy->count > 3000);
     CHECK(busy->count < 300'000);
-    // A method has its name alone if that is unique, and parameters if it is overloaded.
+    // A method is listed by its name, with parameters only if it is overloaded.
     CHECK(find(run, "org.rose.test.Victim.step(int)") != nullptr);
     CHECK(find(run, "org.rose.test.Victim.missing") == nullptr);  // because it is a native method
     CHECK(find(run, "org.rose.test.Victim.step(int)")->count == 0);

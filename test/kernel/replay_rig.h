@@ -13,7 +13,7 @@
 
 namespace rose::test {
 
-// The node is n1. A shell runs `workload`. The bug occurs in every run.
+// The node is n1. `workload` is a shell command. The oracle reports the bug in every run.
 inline config::Config one_node(const std::string& name, std::vector<std::string> command, const std::string& workload,
                                std::int64_t timeout_ns) {
   config::Config config;
