@@ -47,7 +47,7 @@ def text(value):
 
 
 class Session:
-    """Raises OSError when the server does not answer in time."""
+    """A client session with one server. Its methods raise OSError when the server does not answer in time."""
 
     def __init__(self, ip, timeout=3.0):
         self.xid = 0

@@ -1,4 +1,5 @@
-/* Two tellers, one account, and a check that is not atomic with the payment. Rarely, both find enough money in it. */
+/* Two tellers pay from one account. The check of the balance is not atomic with the payment, so rarely both tellers
+ * pay. */
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>

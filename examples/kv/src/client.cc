@@ -43,7 +43,7 @@ struct Arguments {
   long timeout = 10;
 };
 
-// Sends requests to one node until that node fails or names another leader. A leader that answers is kept.
+// Sends requests to the same node as long as it answers, and to another one after it failed or named another leader.
 class Client {
  public:
   explicit Client(std::vector<std::string> nodes) : nodes_(std::move(nodes)) {}

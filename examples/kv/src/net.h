@@ -64,7 +64,7 @@ class Connection {
  private:
   bool fill(Millis timeout, const Stop& stop);
   Fd socket_;
-  std::string buffer_;  // received, not yet taken
+  std::string buffer_;  // bytes that were received and not yet returned
 };
 
 class Listener {

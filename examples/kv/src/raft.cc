@@ -270,7 +270,7 @@ void Raft::handle_reply(Peer& peer, const Request& request, const Reply& reply) 
     follow(reply.term, 0);
     return;
   }
-  if (request.term != ballot_.term) return;  // of an earlier term
+  if (request.term != ballot_.term) return;  // the reply to a request of an earlier term
   if (request.kind == Kind::vote && role_ == Role::candidate) {
     peer.voted_in = ballot_.term;
     if (reply.ok && ++votes_ > static_cast<int>(options_.cluster.size()) / 2) become_leader();
@@ -485,7 +485,7 @@ bool Raft::wait_for_snapshot(std::unique_lock<std::mutex>& lock) {
   while (true) {
     if (rr::replaying()) {
       // The snapshot must be taken at the recorded position, not as soon as possible, because its content depends on
-      // that.
+      // the position.
       lock.unlock();
       enter(lock, "snapshot");
       return true;
@@ -509,8 +509,8 @@ bool Raft::wait_for_snapshot(std::unique_lock<std::mutex>& lock) {
 
 // ---- Clients --------------------------------------------------------------------------------------
 
-// When an entry of this term is applied, all entries of earlier leaders are, too; pending entries are in the log after
-// it.
+// The answer is certain once an entry of this leader's term is applied. All entries of earlier leaders are then
+// applied, too, and all pending entries come later in the log.
 bool Raft::holds(const std::string& key, const std::string& value, const std::string& caller) {
   std::unique_lock lock(mutex_, std::defer_lock);
   enter(lock, record_key("holds:", caller));

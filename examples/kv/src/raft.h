@@ -37,7 +37,7 @@ struct Options {
 enum class Role { follower, candidate, leader };
 
 struct Outcome {
-  enum class Kind { done, not_leader, unknown };  // unknown: it may or may not happen yet
+  enum class Kind { done, not_leader, unknown };  // unknown: it may still be executed, or never
   Kind kind = Kind::unknown;
   std::string value;  // done: the command's result
   int leader = 0;     // with not_leader: the node that may be the leader; 0 if unknown
@@ -61,12 +61,12 @@ class Raft {
   // Stops in an orderly way: memory is written to disk, and the log is shortened for the next start.
   void stop();
 
-  // For clients. A command is agreed on, applied and its result returned. `caller` names the client that waits for it,
-  // see record.h.
+  // For clients. The command is agreed on and applied, and its result is returned. `caller` names the client that waits
+  // for the result, see record.h.
   Outcome propose(const std::string& command, Millis timeout, const std::string& caller = {});
   // Whether `key` has this value as far as this leader knows, with nothing pending that would change it.
   bool holds(const std::string& key, const std::string& value, const std::string& caller = {});
-  // From this node's state, whatever its role.
+  // These read this node's own state, whatever its role.
   std::optional<std::string> read(const std::string& key) const;
   State scan() const;
   Report report() const;
@@ -74,9 +74,9 @@ class Raft {
   // For peers: the reply to one request; nothing if it is malformed.
   std::optional<std::string> serve(Kind kind, std::string_view body, const std::string& caller = {});
 
-  // Replaying: the answers of peers, and the signal, as defined in record.h.
+  // Used only in a replay: takes the recorded answer of a peer, see record.h.
   void take_recorded_reply(std::string_view key, std::string_view bytes);
-  // A thread that handles a message stays inside until it has written its last record.
+  // A thread that handles a message stays inside the gate until it has written its last record.
   Gate& gate() { return gate_; }
 
  private:
@@ -105,7 +105,7 @@ class Raft {
   // raft_record.cc: everything that a replay needs to continue from here.
   std::string recorded_state();
   std::string progress() const;
-  // Locks in the recorded order; compares what the node has done so far.
+  // Locks the mutex, in a replay in the recorded order, and compares progress() with the recorded one.
   void enter(std::unique_lock<std::mutex>& lock, const std::string& key);
   void restore(std::string_view bytes);
   void make_checkpoint();
@@ -147,7 +147,7 @@ class Raft {
   Ballot ballot_;  // contains the current term
   int leader_ = 0;
   int votes_ = 0;
-  int quiet_ticks_ = 0;    // since a leader was heard
+  int quiet_ticks_ = 0;    // ticks since the leader's last message
   int timeout_ticks_ = 0;  // after this many quiet ticks an election begins
   int syncing_ = 0;        // requests of the leader that wait for our disk
   std::mt19937 random_;

@@ -32,8 +32,8 @@ inline std::string record_key(const char* what, const std::string& caller) {
 // "client/7": connections are numbered from 1 in order of arrival.
 std::string numbered_caller(const char* kind);
 
-// Recording: no checkpoint may fall between the records of a call that is inside. A thread is inside or not, however
-// often it enters.
+// While recording, no checkpoint may come between two records of one call. A thread is inside while it handles a call;
+// if it enters again, this has no effect.
 class Gate {
  public:
   void enter();

@@ -133,7 +133,7 @@ void handle_peer(Connection& connection, Raft& raft, const Stop& stop) {
   }
 }
 
-// In the form of SCAN.
+// Prints this node's state in the form of SCAN.
 void print_state(const Raft& raft) {
   std::string text;
   for (const auto& [name, value] : raft.scan()) text += name + " " + value + "\n";
@@ -189,7 +189,7 @@ std::vector<std::string> split(const std::string& text) {
   return result;
 }
 
-// Nothing when the command line is wrong.
+// Returns nothing if the command line is wrong.
 std::optional<Options> parse_options(int argc, char** argv) {
   const option kOptions[] = {{"id", required_argument, nullptr, 'i'},
                              {"cluster", required_argument, nullptr, 'c'},

@@ -24,7 +24,7 @@ struct VoteRequest {
   static std::optional<VoteRequest> decode(std::string_view bytes);
 };
 
-// Also the heartbeat, without entries.
+// Without entries, this is the heartbeat.
 struct AppendRequest {
   Term term = 0;
   int leader = 0;

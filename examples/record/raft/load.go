@@ -47,7 +47,7 @@ func (c *client) ask(line string, stop time.Time) (string, bool) {
 	return "", false
 }
 
-// Prints how many additions a second there were, and how long the slowest of each hundred took.
+// Prints the additions per second, and the latency that only the slowest percent exceeds.
 func load(arguments []string) {
 	flags := flag.NewFlagSet("load", flag.ExitOnError)
 	list := flags.String("nodes", "", "addresses of all nodes")

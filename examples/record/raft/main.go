@@ -1,6 +1,6 @@
-// A number that three nodes agree on, by etcd's raft module: clients add to it at any node, and read it at any node,
-// which asks the leader how far the log has come. One loop takes all inputs of a node, one after the other. Everything
-// is in memory.
+// A number that three nodes agree on, by etcd's raft module. Clients add to it and read it at any node. To answer a
+// read, a node asks the leader how far the log has come. One loop takes all inputs of a node, one after the other.
+// Everything is in memory.
 //
 //	raft-counter -id 1 -nodes IP,IP,IP                 a node; clients come to port 7000, nodes to 7100
 //	raft-counter load -nodes IP,IP,IP [-writers 4] [-readers 4] [-seconds 5] [-move 300ms]
@@ -58,7 +58,7 @@ type node struct {
 
 	value, applied uint64
 	asked          uint64            // number of the last request of a client
-	adds, reads    map[uint64]uint64 // by number: its owner
+	adds, reads    map[uint64]uint64 // the waiting client, by number
 	waiting        []waitingRead     // until enough is applied
 	members        pb.ConfState
 }

@@ -15,8 +15,8 @@ import org.apache.rocketmq.common.message.MessageExt;
 import org.apache.rocketmq.common.message.MessageQueue;
 
 // The workload and the oracle of this deployment.
-// Client produce NAMES SECONDS   sends messages for SECONDS; acked.txt lists the acknowledged ones, which were synced,
-//                                  also by the slave
+//   Client produce NAMES SECONDS   sends messages for SECONDS; acked.txt lists the acknowledged ones, which both the
+//                                  master and the slave have synced
 //   Client check NAMES             exit status 0: an acknowledged message is gone, or a server never serves again;
 //                                  1: neither; 2: cannot decide
 public class Client {
