@@ -33,8 +33,8 @@ class Session {
   [[nodiscard]] const std::filesystem::path& agent() const { return addon_; }
   void watch(const std::string& node) { watched_.insert(node); }
 
-  // NODE_OPTIONS, which begins with the node's own value, and the variables of the agent. Empty for a node that is not
-  // watched.
+  // The environment variables to set for the node: NODE_OPTIONS, which begins with the node's own value (in `own`), and
+  // those that the agent reads. Empty for a node that is not watched.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
 

@@ -13,7 +13,7 @@ using Code = std::span<const unsigned char>;
 // The length of the instruction at `at` in bytes; 0 if no instruction can begin there.
 [[nodiscard]] std::size_t instruction_size(Code code, std::size_t at);
 
-// invokevirtual, -special, -static, -interface, -dynamic
+// True for invokevirtual, invokespecial, invokestatic, invokeinterface and invokedynamic.
 [[nodiscard]] inline bool is_call(unsigned char opcode) { return opcode >= 0xb6 && opcode <= 0xba; }
 [[nodiscard]] inline bool is_return(unsigned char opcode) { return opcode >= 0xac && opcode <= 0xb1; }
 [[nodiscard]] inline bool is_switch(unsigned char opcode) { return opcode == 0xaa || opcode == 0xab; }

@@ -16,8 +16,8 @@ class ConstantPool {
  public:
   // `count`, as in class files, is the highest index plus one.
   ConstantPool(std::span<const unsigned char> bytes, std::size_t count);
-  // "java.io.Writer.write" for a Methodref or InterfaceMethodref; without the class for an InvokeDynamic; "" for other
-  // entries.
+  // The called method: "java.io.Writer.write" for a Methodref or InterfaceMethodref; without the class for an
+  // InvokeDynamic; "" for other entries.
   [[nodiscard]] std::string callee(std::size_t index) const;
 
  private:

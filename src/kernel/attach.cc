@@ -35,7 +35,7 @@ namespace {
 int to_log(enum libbpf_print_level level, const char* format, va_list args) {
   if (level == LIBBPF_DEBUG) return 0;  // these are hundreds of lines about relocations
   char* text = nullptr;
-  // libbpf supplies the format.
+  // The format comes from libbpf, so the compiler cannot check it here.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
   const int length = ::vasprintf(&text, format, args);
@@ -302,7 +302,7 @@ int FunctionLink::attach(const bpf_program* program, const std::string& path, st
 
 namespace {
 
-// True if the kernel may have refused one instruction, rather than all probes.
+// True if the error may concern a single instruction. Other errors concern all probes.
 bool is_about_instruction(int error) {
 #ifdef __aarch64__
   if (error == EINVAL) return true;

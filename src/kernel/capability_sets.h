@@ -15,8 +15,8 @@ struct CapabilitySets {
   std::uint64_t effective = 0, permitted = 0, inheritable = 0;
 };
 
-// The functions are always inlined, so that callers which must not be instrumented contain no call to instrumented
-// code. They return false and set errno on failure.
+// The functions are always inlined. Some callers must not be instrumented by sanitizers, so they must not call
+// instrumented code either. They return false and set errno on failure.
 
 // `thread` is a thread of this process; 0 means the calling thread.
 [[nodiscard, gnu::always_inline]] inline bool get_capabilities(CapabilitySets& sets, pid_t thread = 0) {

@@ -15,7 +15,7 @@ namespace rose::kernel {
 // processors use up a map of 1,024.
 [[nodiscard]] std::uint32_t lru_entries(std::uint32_t wanted, std::uint32_t processors, bool fair);
 
-// True if this kernel derives the batch size from the map size. Tried once and remembered.
+// True if this kernel derives the batch size from the map size. This is tried once and then remembered.
 [[nodiscard]] bool has_fair_lru();
 
 }  // namespace rose::kernel

@@ -25,8 +25,8 @@ class Netlink {
   // Makes `link` a port of `bridge` that receives no flooded packets and learns no addresses.
   [[nodiscard]] int quiet_port(int link, int bridge);
   [[nodiscard]] int add_default_route(const Address& gateway);
-  // Makes connections to this port that would use the default route fail immediately with EACCES. More specific routes
-  // are unaffected. `family` is AF_INET or AF_INET6.
+  // From now on, a connection to this port that would use the default route fails immediately with EACCES. More
+  // specific routes are unaffected. `family` is AF_INET or AF_INET6.
   [[nodiscard]] int prohibit_port_by_default_route(int family, std::uint16_t port);
 
  private:

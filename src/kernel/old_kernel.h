@@ -12,7 +12,7 @@
 
 namespace rose::kernel {
 
-// True if the kernel lacks bpf_loop (Linux 5.17). Tried once and remembered. ROSE_MASK=bpf_loop in the environment
+// True if the kernel lacks bpf_loop (Linux 5.17). This is tried once and then remembered. ROSE_MASK=bpf_loop in the environment
 // makes it true, so that the objects for old kernels can be tested.
 [[nodiscard]] bool is_old();
 

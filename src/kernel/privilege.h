@@ -44,8 +44,8 @@ struct Need {
   int capability = 0;
   std::string what_for;  // "to load programs into the kernel"
 };
-// Returns ErrorKind::environment that names every missing capability and how to grant it. CAP_SYS_ADMIN counts as
-// CAP_BPF and CAP_PERFMON.
+// If a capability is missing, returns ErrorKind::environment. The error names every missing capability and how to grant
+// it. CAP_SYS_ADMIN counts as CAP_BPF and CAP_PERFMON.
 [[nodiscard]] Result<void> check_capabilities(const std::vector<Need>& needs);
 
 enum class Commands {

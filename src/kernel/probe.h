@@ -13,12 +13,11 @@ struct Capability {
   bool ok = false;
   std::string detail;     // what was tried, the result, and the consequence for rose
   std::string remedy;     // how to get it; "" if ok
-  bool untried = false;   // a step before the use of the feature failed, so the result does not show whether the kernel
-                          // has the feature
+  bool untried = false;   // a step failed before the effect of the feature could be observed
   bool required = false;  // rose does not work without it; for other features there is a fallback
 };
 
-// In a fixed order. Never fails: without privilege, each result names what is missing.
+// Probes all features, in a fixed order. Never fails: without privilege, each result names what is missing.
 [[nodiscard]] std::vector<Capability> probe_all();
 
 // Probes one feature. For an unknown name, the result is not ok, and its detail says that the name is unknown.

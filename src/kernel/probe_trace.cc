@@ -31,7 +31,7 @@ std::string some_call() { return fmt::format("{}sched_get_priority_max", kCallPr
 
 constexpr const char* kSelf = "/proc/self/exe";
 
-// Attaches a counting program to a raw tracepoint, runs `act` and checks that it was counted.
+// Attaches a counting program to a raw tracepoint, runs `act` and checks that the program counted an event.
 Finding count_raw_tracepoint(const char* tracepoint, const std::function<void()>& act) {
   const Counter counter;
   if (!counter.ok()) return no_errno("creating a BPF map", counter.error());

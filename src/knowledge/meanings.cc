@@ -136,8 +136,8 @@ struct Meanings::Index {
   std::unordered_map<std::string, std::vector<std::uint32_t>> by_word;
   std::vector<std::pair<std::string, std::uint32_t>> by_beginning, by_ending;
 
-  // Matches the elements from `element` on at the words from `at` on. Returns the index after the last matched word; 0
-  // if there is no match.
+  // Matches the elements of the pattern, from index `element` on, with the words from index `at` on. Returns the index
+  // after the last matched word; 0 if there is no match.
   [[nodiscard]] static std::size_t match(const Pattern& pattern, const std::vector<Word>& words, std::size_t at,
                                          std::size_t element, std::uint32_t clause) {
     if (element == pattern.elements.size()) return at;

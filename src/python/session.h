@@ -41,7 +41,8 @@ class Session {
   // Watches the functions of a node. The folder of the node must exist and belong to the node's user.
   [[nodiscard]] Result<void> watch(const std::string& node);
 
-  // PYTHONPATH and the variables of the agent. Empty for a node that is not watched.
+  // The environment variables to set for the node: PYTHONPATH, which ends with the node's own value (in `own`), and
+  // those that the agent reads. Empty for a node that is not watched.
   using Variables = std::map<std::string, std::string>;
   [[nodiscard]] Variables environment(const std::string& node, const Variables& own) const;
   [[nodiscard]] bool watches(const std::string& node) const { return watched_.contains(node); }

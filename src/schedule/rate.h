@@ -61,9 +61,9 @@ class RateTest {
   struct Strictness;
 
   // `test_number`: the number of this schedule among those that the search tests, from 1. Later ones are tested more
-  // strictly, because each test may err. `most`: the most runs of the test, at most kMostTestRuns. If `most` is smaller
-  // than kMostTestRuns, the test requires a larger share of hits. It then accepts a schedule that has the lower rate no
-  // more often than the full test does, at the cost of rejecting a schedule at the target more often.
+  // strictly, because each test may err. `most`: the limit of runs, up to kMostTestRuns. With a smaller limit, the test
+  // requires a larger share of hits. It then accepts a schedule that has the lower rate no more often than the full
+  // test does, at the cost of rejecting a schedule at the target more often.
   explicit RateTest(double target, int test_number = 1, int most = kMostTestRuns);
   // A test that decides only whether a schedule is worth minimising and testing. It requires three hits in a row, or
   // equally strong evidence. It accepts a schedule with a rate of 0.6 in 37 % of all cases and one with a rate of 0.3

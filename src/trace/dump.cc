@@ -145,7 +145,7 @@ Result<void> write(const Trace& trace, DumpWriter::Sink sink) {
   Meta meta = trace.meta;
   meta.lost += refused;
   ROSE_CHECK(writer.begin(meta));
-  // by string id: the number of a block, and the string's index in it
+  // by string id: the number of the last block that contains the string (upper 32 bits), and the string's index in it
   std::vector<std::uint64_t> places(trace.strings.size(), 0);
   std::uint64_t block = 1;
   std::vector<Event> events;

@@ -23,7 +23,7 @@ class World {
       : rates(functions, 1, limits), counts_(functions), truth_(functions), rest_(functions), rate_(std::move(rate)) {
     for (std::size_t i = 0; i < functions; ++i) rates.attached(i, now(), counts_);
   }
-  // Lets time pass. Checks that in each second but the first, no more than the permitted share of time was spent.
+  // Lets time pass. Checks that in each second but the first, probes took no more than the permitted share of the time.
   void run(double seconds) {
     const double until = at_ + seconds;
     while (at_ < until) {

@@ -428,7 +428,8 @@ TEST_CASE("services share processes and memory of another service") {
   REQUIRE(named("probe").container->after.size() == 1);
   CHECK(named("probe").container->after[0].node == "app");
   CHECK(named("deep").container->after[0].node == "probe");
-  // The size is given to the owner of the namespace. Others can join the namespace only if it is shareable.
+  // The size of the shared memory is set for the owner of the namespace. Others can join this namespace only if it is
+  // shareable.
   CHECK_FALSE(has(named("probe"), "--shm-size", "1m"));
   CHECK(has(named("app"), "--ipc", "shareable"));
   CHECK(has(named("w-1"), "--ipc", "shareable"));

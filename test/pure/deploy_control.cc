@@ -1,4 +1,4 @@
-// `rose node` sends its requests to a deployment through this socket.
+// Tests the socket through which `rose node` sends its requests to a deployment.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ TEST_CASE("if no thread can be started, a request is refused and the deployment 
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The limit does not apply to root, so the child becomes another user.
+    // The limit on the number of processes does not apply to root, so the child becomes another user.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
     const auto server = ControlServer::create(
         folder.path,

@@ -40,7 +40,7 @@ TEST_CASE("limits that the engine would refuse are lowered to the highest that i
   CHECK(permitted_limits({"nofile=20000:20000", "memlock=words", "nofile"}, highest, lowered) ==
         Words{"nofile=20000:20000", "memlock=words", "nofile"});
   CHECK(lowered.empty());
-  // A daemon sets the limits itself.
+  // Docker's daemon sets the limits itself, so they are not lowered.
   CHECK(permitted_limits(Engine{{"/usr/bin/docker"}, false, ""}, {"memlock=-1"}, lowered) == Words{"memlock=-1"});
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("only podman joins an existing network namespace") {
   CHECK((*words)[1] == "--root=/x");
   CHECK(has(*words, "--network", "ns:/run/netns/rose-abcdef-n1"));
   CHECK(std::count(words->begin(), words->end(), "--no-hosts") == 1);
-  // If the user mounts a file there, the user's file is used.
+  // If the user mounts a file at /etc/hosts, the user's file is used.
   one.hosts = "/run-dir/.rose-enter/n1.hosts";
   one.volumes = {"/my/hosts:/etc/hosts:ro"};
   const auto own = making_words({{"podman"}, true, ""}, one, false);

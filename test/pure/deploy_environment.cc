@@ -83,7 +83,7 @@ TEST_CASE("only rose's placeholders are replaced", "[deploy]") {
   // placeholders.
   CHECK(in_node("${HOME} $node ${ node} ${} ${nod") == "${HOME} $node ${ node} ${} ${nod");
   CHECK(in_node("${x:-${ip}}") == "${x:-10.1.2.1}");
-  // The address of another node is written with the name of that node in it.
+  // The placeholder for another node's address contains the name of that node.
   CHECK(in_node("${ip_n_1}:1,${ip_n2}:2,${ip_n3}") == "10.1.2.1:1,127.0.0.1:2,${ip_n3}");
   CHECK(expand("${ip_n_1}", kFacts, nodes, nullptr) == "10.1.2.1");
   // "$${" is replaced by "${".

@@ -1,4 +1,4 @@
-// A clock that was set during tracing is noticed by the tracer, and by the times in logs.
+// If a clock was set during tracing, the search learns this from the tracer's records, or from the times in logs.
 #include <catch2/catch.hpp>
 
 #include <algorithm>
@@ -66,7 +66,8 @@ TEST_CASE("a clock step recorded while a tracer ran is injected at the same time
   CHECK(clock->fault.duration_ns == 4 * kSecond);
   CHECK(clock->why.find("n3: the clock was set forward by 1h") == 0);
 
-  // Small steps, as programs that adjust the clock cause them, are harmless; the other texts report no step.
+  // Small steps are harmless, because programs that adjust the clock make them. The other two texts do not report a
+  // step.
   dumps = hosts();
   dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond),
                            "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};

@@ -23,7 +23,7 @@ std::vector<const Candidate*> partitions(const Plan& plan) {
   return found;
 }
 
-// A silence of a tracer that also recorded whether anything stayed unanswered.
+// A silence, recorded by a tracer that also found out whether anything stayed unanswered.
 trace::Event& known_silence(Dump& dump, double from, double to, int dst, int src, bool outstanding,
                             double asked_after = -1) {
   trace::Event& e =
@@ -296,7 +296,7 @@ TEST_CASE("a main process that was asked to end was stopped from outside, whatev
     const Candidate& c = plan.candidates[0];
     CHECK(c.kind == FaultKind::crash);
     CHECK(c.fault.signal == SIGTERM);
-    CHECK(c.first_ts == at(5.7));  // when it was asked
+    CHECK(c.first_ts == at(5.7));  // when n1 was asked to end
     CHECK_FALSE(c.own_end);
     CHECK(c.why.find("sent by systemd (1)") != std::string::npos);
     CHECK(accounted(plan) == plan.failures);
@@ -1010,7 +1010,7 @@ TEST_CASE("a dump that covers a run from its start gives the occurrence number o
   const auto config = deployment();
   const Plan plan = plan_of(config, dump);
   REQUIRE(plan.candidates.size() == 1);
-  // The number of calls in production differs from that in the test deployment.
+  // The occurrence number is used only if the dump is that of a run: in production, the number of calls is another one.
   CHECK(plan.candidates[0].fault.call.path);
   CHECK(plan.candidates[0].fault.count == (of_a_run ? 4 : 1));
   if (of_a_run) CHECK(plan.candidates[0].fault.when.empty());

@@ -42,7 +42,8 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
   return *std::move(d);
 }
 
-// True if schedules with several faults of this kind (or with a disk fault) came too late, and were then armed earlier.
+// True if faults of this kind (several, or a disk fault) came too late in a schedule, which was then tried with the
+// faults armed earlier.
 bool earlier(const Diagnosis& d, FaultKind kind) {
   return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
     const auto& faults = tried.schedule.faults;
@@ -237,7 +238,8 @@ TEST_CASE("a kill by the OOM killer is tried as a memory limit that lasts until 
   REQUIRE(d.plan.candidates.size() == 1);
   CHECK(d.plan.candidates[0].why.ends_with("by the kernel's OOM killer"));
   CHECK(fault->until.size() == 1);
-  // The process whose end is recorded is a helper, because the process that logs it goes on. So no restart is needed.
+  // This process is a helper, because its end lacks the flag kMain, and the main process goes on. So no restart is
+  // needed.
   Dump helper;
   helper.started(0, "n1").flags = trace::kMain;
   helper.crashed(4, "n1", SIGKILL, trace::kOutOfMemory);

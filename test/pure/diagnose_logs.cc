@@ -800,7 +800,7 @@ TEST_CASE("of several faults that each reproduce the bug, narrowing down finds t
   for (int runs = 0; runs < 20; ++runs) {
     const std::optional<Narrower::Part> part = narrower.next();
     if (!part) break;
-    // the failure is shown if one of the two faults is in the schedule
+    // the bug occurs if one of the two faults is in the schedule
     const bool shows = part->schedule.find("said") != nullptr || part->schedule.find("guess-1") != nullptr;
     if (shows) last = part->schedule;
     narrower.learn(shows, {});

@@ -26,7 +26,7 @@ class Record final : public Runner {
   // the run at which the search is interrupted, so that this run and some parallel ones are lost
   std::optional<int> killed_at;
   unsigned lost = 0;   // a bit for each parallel run that is lost
-  bool stops = false;  // whether the runs after one that decides are stopped
+  bool stops = false;  // whether the runs after a deciding one are stopped
   int stopped = 0;
   int real_runs = 0;
   std::vector<std::size_t> batches;

@@ -31,7 +31,7 @@ inline Act calls(double t, std::string node, std::string syscall, std::string pa
 class Code final : public CodeMap {
  public:
   std::map<std::string, std::vector<CodePlace>, std::less<>> functions;
-  std::vector<std::string> asked;  // for example "n1 store"
+  std::vector<std::string> asked;  // the requests for places, for example "n1 store"
 
   Result<std::vector<CodePlace>> places(std::string_view node, std::string_view function) override {
     asked.push_back(fmt::format("{} {}", node, function));

@@ -50,7 +50,7 @@ Dump calls_dump() {
   return dump;
 }
 
-// A lead whose faults fired, each of which fails the writes of n2 to a file of its own.
+// A lead with these faults, all of which fired. Each of them fails the writes of n2 to another file.
 Lead lead_of(const std::vector<std::string>& ids) {
   Lead lead;
   for (const std::string& id : ids) {
@@ -195,7 +195,7 @@ TEST_CASE("a run of a simpler schedule is not waited for if it takes far longer 
   CHECK(limited > 0);
   const auto unlimited = static_cast<std::size_t>(std::count(cluster.waits.begin(), cluster.waits.end(), 0));
   CHECK(limited + unlimited == cluster.waits.size());
-  // neither the runs before minimisation nor those that measure the rate
+  // neither the runs before minimisation nor those that measure the rate have a limit
   CHECK(std::count(cluster.waits.begin(), cluster.waits.begin() + 4, 0) == 4);
   CHECK(std::count(cluster.waits.end() - 8, cluster.waits.end(), 0) == 8);
 }

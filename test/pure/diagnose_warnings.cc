@@ -1,4 +1,4 @@
-// Before runs are spent, a warning says that they will be useless and what can be done. Also tests how schedules are
+// Before runs are made that will be useless, a warning says so, and what can be done. Also tests how schedules are
 // distinguished while they are tried.
 #include <catch2/catch.hpp>
 
@@ -105,7 +105,7 @@ TEST_CASE("calls and functions of the dump that the survey lacks are reported be
     REQUIRE(d);
     CHECK(runs <= 2);  // the survey comes after the first trial
     CHECK(warns(warned, "pwrite64(*/journal) on n2", "extend the workload"));
-    // If n1 has a fault of its own, what n1 does later may be a consequence, so nothing is warned of.
+    // If n1 has a fault of its own, what n1 does later may be a consequence, so there is no warning.
     CHECK(warns(warned, "compactLog of n1", "extend the workload") == !own);
   }
 }

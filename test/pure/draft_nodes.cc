@@ -286,7 +286,7 @@ TEST_CASE("a unit's environment, groups, umask and limits are those of the node"
   CHECK(holds(draft.text, "env.HOME = \"/srv/kv\""));
   CHECK(holds(draft.text, "env.STATE_DIRECTORY = \"/var/lib/kv\""));
   for (const char* none : {"env.LANG", "env.USER", "env.NOTIFY_SOCKET", "--core"}) CHECK_FALSE(holds(draft.text, none));
-  // Its home gets an overlay, and its data are empty.
+  // The home folder of the unit's user gets an overlay, and the unit's data folder is empty.
   CHECK(holds(draft.text, "\nlay_over 1 /srv/kv\n"));
   CHECK(holds(draft.text, "\"sh\", \"/var/lib/kv\", \"--\""));
   const std::string doubts = fmt::format("{}", fmt::join(one(seen).doubts, "\n"));
@@ -342,7 +342,7 @@ TEST_CASE("a folder of the node is not covered if it contains what the node need
   CHECK(holds(outer.command[4], "\nlay_over 1 /srv/app\n"));
   CHECK(holds(outer.command[4], "\nat /srv/app/work\n"));
   CHECK(std::count(outer.command.begin(), outer.command.end(), "/srv/app") == 0);
-  // A folder that only its configuration names, and in which it works: its files stay visible.
+  // Only the node's configuration names this folder, and it is the node's working folder: the files in it stay visible.
   app.main.cwd = "/srv/app";
   const NodeDraft same = one(app);
   CHECK(std::count(same.command.begin(), same.command.end(), "/srv/app") == 0);

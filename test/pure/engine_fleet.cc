@@ -1,4 +1,4 @@
-// Workers that do not behave: processes that speak the protocol and are stuck, send unusable runs or do not answer.
+// Workers that misbehave: processes that speak the protocol and are stuck, send unusable runs or do not answer.
 #include <catch2/catch.hpp>
 
 #include "base/clock.h"

@@ -42,7 +42,7 @@ TEST_CASE("noise rules change the list in order", "[noise]") {
 
   const auto cleared = noise_table({"none", "read:EAGAIN"});
   REQUIRE(cleared);
-  CHECK(has(*cleared, "read", EAGAIN));  // because it is given by name, it applies to blocking descriptors, too
+  CHECK(has(*cleared, "read", EAGAIN));  // a rule that names a call also applies to blocking descriptors
   CHECK_FALSE(has(*cleared, "futex", EAGAIN));
   CHECK(describe_noise(*cleared).size() == 1);
 

@@ -134,7 +134,7 @@ TEST_CASE("a node's name or address is a word that patterns can require") {
   CHECK(named("open ./n2: denied") == "open denied");
   CHECK(named("pod store/n2 lost") == "pod store @node lost");  // but a qualified name does
   CHECK(named("removed kv@x.example/n2.") == "removed kv x example @node");
-  CHECK(named("n2=lost") == "n2 lost");  // a field whose name is that of a node does
+  CHECK(named("n2=lost") == "n2 lost");  // the name of a field does not name a node either
   // If a word is also the name of a node, it still has its own meaning.
   const Sentence plain("server lost", &nodes);
   REQUIRE(plain.words().size() == 2);

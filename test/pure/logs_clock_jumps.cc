@@ -85,7 +85,7 @@ TEST_CASE("a silent node that is stopped after the others is not one with a cloc
                     line(645, "Saving the snapshot") + line(645, "DB saved on disk") + line(645, "ready to exit");
   const auto silent = ticking(600, 630, [](int) { return 0; });
   CHECK(Cluster({silent + stop, right(600, 637)}).logs.jumps.empty());
-  // these messages are no stop
+  // these messages do not report a stop
   CHECK(Cluster({silent + ticking(645, 655, [](int) { return 0; }), right(600, 637)}).logs.jumps.size() == 1);
 }
 

@@ -73,7 +73,7 @@ TEST_CASE("a single everyday error in an hour of a log is only a weak hint", "[l
   REQUIRE(call != nullptr);
   CHECK(call->error == ECONNRESET);
   CHECK(call->syscalls.size() == 1);
-  // A message at the end of the log may be about the outage; an error of a disk may be, wherever it is.
+  // An error of a disk may belong to the outage wherever it is in the log; other errors only if they are near its end.
   const Long last({hour({{3500, reset}}), hour({}), hour({})});
   REQUIRE(last.find(Hint::Kind::call, "n1") != nullptr);
   CHECK_FALSE(last.find(Hint::Kind::call, "n1")->passing);

@@ -265,7 +265,7 @@ TEST_CASE("if no thread can be started, a request is refused and the tracer cont
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The limit does not apply to root, so the child becomes another user.
+    // The limit on the number of processes does not apply to root, so the child becomes another user.
     if (::geteuid() == 0 && ::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
     const auto socket = folder / "t.sock";
     auto server = ControlServer::start(socket, serves(1));

@@ -17,7 +17,7 @@ int napi_get_value_string_utf8(napi_env, napi_value, char* to, std::size_t room,
 int napi_get_value_uint32(napi_env, napi_value, std::uint32_t* out);
 int napi_create_uint32(napi_env, std::uint32_t, napi_value* out);
 
-// If `let_go` is 1, the next entries of the function are not reported.
+// `let_go` is 1 if the following entries are not reported, because the function has reached the limit of reports.
 __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*, std::uint32_t /*let_go*/) {
   __asm__ volatile("nop" ::: "memory");
 }

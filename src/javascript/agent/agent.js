@@ -9,7 +9,7 @@
   if (!library || process.env.NODE_V8_COVERAGE) return;
   const later = setImmediate, often = setInterval;
   const scanMs = 100;
-  // The limit of reports per function: `burst` reports at once, and then `perSecond` reports a second.
+  // The number of reports per function is limited: to `burst` at once, and then to `perSecond` in each second.
   const burst = 1000, perSecond = 100, secondMs = 1000;
   const hook = Symbol.for('rose.enter');
 
@@ -43,7 +43,7 @@
 
   const hidden = /\/\*[^]*?\*\/|\/\/[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`/g;
   // For each position in the source, the class whose body directly contains the position. The result is a list of
-  // [offset, name]; each entry holds from its offset to the next.
+  // [offset, name]; each entry applies from its offset up to the offset of the next entry.
   const classesIn = (source) => {
     const code = source.replace(hidden, (text) => ' '.repeat(text.length));
     const open = [], out = [[0, '']];

@@ -421,7 +421,8 @@ bool Agent::throw_exception(Jni jni, const Throw& thrown) {
   const Object klass = find_exception(jni, thrown);
   if (klass == nullptr) return false;
   if (jni.throw_new(klass, thrown.message.c_str()) == 0) return true;
-  // If the class has no constructor with a message, use the one without arguments, or no constructor.
+  // If the class has no constructor with a message, use the constructor without arguments. If it has none of these
+  // either, allocate the object without calling a constructor.
   jni.clear_exception();
   const MethodId plain = jni.method(klass, "<init>", "()V");
   if (plain == nullptr) jni.clear_exception();

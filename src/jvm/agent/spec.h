@@ -31,7 +31,7 @@ struct PlaceSpec {
   std::string escaping = {};
   bool noted = false;        // record the thread's stack before reporting a visit (Visit::noted)
   bool method_seen = false;  // the class that was prepared last has such a method
-  bool placed = false;       // ... and the location exists in that method
+  bool placed = false;       // the location exists in such a method of this class
   bool reported = false;     // rose was informed where the location is
 };
 

@@ -224,7 +224,7 @@ void ThreadStacks::answer(Jni jni) {
   }
   StackAnswer answer = StackAnswer::stranger;
   if (thread != nullptr) {
-    // No lock is held here, because fill() may have to wait for a thread that is inside the JVM, without a limit.
+    // No lock is held here, because fill() may have to wait, for any time, until the thread leaves the JVM's own code.
     answer = fill(jni, thread, tid, slots()[0]) ? StackAnswer::recorded : StackAnswer::refused;
     jni.delete_local(thread);
   }

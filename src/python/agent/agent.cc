@@ -26,7 +26,7 @@ void Py_IncRef(PyObject*);
 void Py_DecRef(PyObject*);
 __attribute__((weak)) PyObject* PyFrame_GetCode(PyObject* frame);  // from 3.9 on
 
-// If `let_go` is 1, the next entries of the function are not reported.
+// `let_go` is 1 if the following entries are not reported, because the function has reached the limit of reports.
 __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*, std::uint32_t /*let_go*/) {
   __asm__ volatile("nop" ::: "memory");
 }

@@ -90,7 +90,7 @@ class Judge {
   }
 
   void judge(std::vector<SummaryRow>& rows) const {
-    // Several kinds here may be one kind in the profile, because patterns replace numbers in its paths.
+    // Several rows may match the same entry of the profile, because patterns replace numbers in the profile's paths.
     std::vector<const void*> known(rows.size(), nullptr);
     // rate per second in the profile; count in this trace
     std::map<const void*, std::pair<double, std::uint64_t>> seen;
