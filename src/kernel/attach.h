@@ -28,8 +28,8 @@ void route_libbpf_log();
 // missing capability or kernel feature and how to get it.
 [[nodiscard]] Unexpected bpf_failure(std::string_view what, int err);
 
-// True if a uprobe_multi link can be attached (Linux 6.6). This is tried once and then remembered. ROSE_MASK=uprobe_multi in the
-// environment makes it return false, so that the fallback can be tested.
+// True if a uprobe_multi link can be attached (Linux 6.6). This is tried once and then remembered.
+// ROSE_MASK=uprobe_multi in the environment makes it return false, so that the fallback can be tested.
 [[nodiscard]] bool has_uprobe_multi();
 
 // The cost in seconds of one entry into a probed function: about 10 us on virtual machines, 1 to 3 us on bare metal.
@@ -108,8 +108,8 @@ enum class Way { in, out };
 // Attaches a SEC("tc") program to one direction of an interface with a TCX link (Linux 6.6). ROSE_MASK=tcx in the
 // environment makes it fail, so that the fallback can be tested.
 [[nodiscard]] Result<Fd> attach_tcx(const bpf_program* program, int ifindex, Way way);
-// True if an iterator over open files can read the state of sockets (Linux 5.8). This is tried once and then remembered.
-// ROSE_MASK=task_file in the environment makes it return false.
+// True if an iterator over open files can read the state of sockets (Linux 5.8). This is tried once and then
+// remembered. ROSE_MASK=task_file in the environment makes it return false.
 [[nodiscard]] bool iterates_files();
 // True if XDP programs may call bpf_xdp_load_bytes (Linux 5.18), with which rose's programs read packets.
 [[nodiscard]] bool xdp_reads_packets();

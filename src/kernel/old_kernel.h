@@ -12,8 +12,8 @@
 
 namespace rose::kernel {
 
-// True if the kernel lacks bpf_loop (Linux 5.17). This is tried once and then remembered. ROSE_MASK=bpf_loop in the environment
-// makes it true, so that the objects for old kernels can be tested.
+// True if the kernel lacks bpf_loop (Linux 5.17). This is tried once and then remembered. ROSE_MASK=bpf_loop in the
+// environment makes it true, so that the objects for old kernels can be tested.
 [[nodiscard]] bool is_old();
 
 // Opens a skeleton with the object for this kernel. `create` is NAME__create_skeleton; `old_bytes` is
