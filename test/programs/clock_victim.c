@@ -1,7 +1,6 @@
 /* Prints what a process's clocks show. Modes:
- *   watch      prints a line every 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK": each clock minus the real time
- * in us
- *              (TIME in s), and how long reading the clocks took
+ *   watch      prints a line every 5 ms, "now LIBC TIMEOFDAY TIME RAW MONOTONIC TOOK": each clock minus the real
+ *              time in us (TIME in s), and how long reading the clocks took
  *   once       one line, "once ..." with the same numbers
  *   spawn      as watch, and every 50 ms starts another program that prints `once`
  *   wait MS    waits MS ms by absolute times of the real-time clock in every available way, repeatedly, and prints
