@@ -34,6 +34,14 @@ bool is_size(std::string_view low, std::size_t at, std::size_t end, std::size_t 
          (last_size != 0 && at == last_size + 1 && low[last_size] == '(');
 }
 
+// True if the words state what may happen: "pauses may last 5s". "Could not" states what did not happen.
+bool is_possibility(std::string_view words) {
+  if (mentions(words, {" may ", " might ", " can ", " would "})) return true;
+  constexpr std::string_view kCould = " could ";
+  const std::size_t could = words.find(kCould);
+  return could != words.npos && !words.substr(could + kCould.size()).starts_with("not ");
+}
+
 // True if a duration such as "PT9.1S" (ISO 8601) begins at the end of `before`.
 bool is_iso_duration(std::string_view before) {
   return before == "pt" || (before.ends_with("pt") && !word_char(before[before.size() - 3]));
@@ -84,9 +92,7 @@ std::int64_t MessageReader::own_pause() {
   std::vector<Stated> stated;
   for (const Statement& statement : statements_) {
     if (statement.entry->says != Says::stood) continue;
-    if (mentions(low().substr(statement.begin, statement.end - statement.begin),
-                 {" may ", " might ", " can ", " could ", " would "}))
-      continue;
+    if (is_possibility(low().substr(statement.begin, statement.end - statement.begin))) continue;
     if (stated.empty()) stated = spans();
     // "last active 5m ago" is a pause only if the message also states a limit, and is not about another node.
     if (mentions(low().substr(statement.begin, statement.end - statement.begin), {" ago"}) &&
@@ -94,6 +100,9 @@ std::int64_t MessageReader::own_pause() {
       continue;
     for (const Stated& span : stated)
       if (span.at >= statement.begin && !span.bound) return std::llround(span.ns);
+    // "no progress for 13s: the server has been frozen": the duration precedes, and it is the only one.
+    if (const auto unbound = std::ranges::count(stated, false, &Stated::bound); unbound == 1)
+      return std::llround(std::ranges::find(stated, false, &Stated::bound)->ns);
   }
   if (const Statement* hung = first(Says::hung)) {
     for (const Stated& span : spans())

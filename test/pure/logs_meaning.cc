@@ -700,6 +700,13 @@ TEST_CASE("messages about clocks give whose clock is wrong and by how much", "[l
   // If the clock jumped forward, the process may have been paused. A pause cannot set a clock back.
   CHECK(read_meaning("System clock apparently jumped since last heartbeat (+600000 ms)").own_pause_ns != 0);
   CHECK(read_meaning("System clock apparently jumped since last heartbeat (-1800000 ms)").own_pause_ns == 0);
+  CHECK(read_meaning("scheduler: service could not run for 12 s").own_pause_ns == 12'000'000'000);
+  CHECK(read_meaning("the service could be paused for 12 s").own_pause_ns == 0);
+  CHECK(read_meaning("host stalled for 12.4s").own_pause_ns == 12'400'000'000);
+  CHECK(read_meaning("CPU was stolen for 8.2 s, peers may have missed heartbeats").own_pause_ns == 8'200'000'000);
+  CHECK(read_meaning("starvation: 11.2s since the last tick of the reactor").own_pause_ns == 11'200'000'000);
+  CHECK(read_meaning("no progress for 13s: the server seems to have been frozen").own_pause_ns == 13'000'000'000);
+  CHECK(read_meaning("after 3s, then 13s: the server seems to have been frozen").own_pause_ns == 0);
 }
 
 TEST_CASE("the quote of a stack trace is the line that describes the error") {
