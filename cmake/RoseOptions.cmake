@@ -110,7 +110,7 @@ endfunction()
 # all processors finish at the same time. They have at most ROSE_UNIT_BYTES bytes, so that a changed line is compiled
 # and linked in seconds. A full build would be faster with larger units, because the same templates are compiled fewer
 # times; half as many units take a fifth less time.
-set(ROSE_UNIT_BYTES 100000 CACHE STRING "Largest unit of a unity build, in bytes")
+set(ROSE_UNIT_BYTES 100000)
 function(rose_units target)
   if(NOT CMAKE_UNITY_BUILD)
     return()

@@ -53,10 +53,10 @@ void add_value_limits(const replay::Run& run, const replay::ValueQueries& asked,
 // Reports that a run's record has gaps.
 void add_lost_limit(const schedule::RunResult& result, explain::Input& input) {
   if (result.trace.meta.lost == 0) return;
-  input.limits.push_back(fmt::format(
-      "run {}: {} events were not recorded, because more happened than could be read in time; they count as "
-      "absent",
-      result.number, result.trace.meta.lost));
+  input.limits.push_back(
+      fmt::format("run {}: {} events were not recorded, because more happened than could be read in time; they count "
+                  "as absent",
+                  result.number, result.trace.meta.lost));
 }
 
 // Takes the reports of JVMs on the queries: where each value is read and its type, or why it is refused.

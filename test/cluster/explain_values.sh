@@ -42,7 +42,8 @@ fi
 json_is 'any(v["query"] == "note(format)" and v["score"] > 0 for v in j["values"])' True
 # The callers of note() were queried, too.
 json_is 'any(d["what"].startswith("note is called by begin_epoch (store.c:") and d["failing"] == 1 and d["sound"] == 0 for d in j["differences"])' True
-json_is '1 <= len(j["rounds"]) <= 4 and any(r["differing"] > 0 for r in j["rounds"]) and all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
+json_is '1 <= len(j["rounds"]) <= 4 and any(r["differing"] > 0 for r in j["rounds"])' True
+json_is 'all(r["runs"] > 0 and r["seconds"] > 0 and 0 <= r["share"] < 1 for r in j["rounds"])' True
 json_is 'any(l["first_wrong"] for l in j["story"])' True
 [ "$failures" -eq 0 ] || python3 - "$work/all.json" >&2 <<'PY'
 import json, sys

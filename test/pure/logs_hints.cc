@@ -657,11 +657,11 @@ TEST_CASE("a missed node has not ended if a message says that both sides of the 
 }
 
 TEST_CASE("a number means the node whose name ends with it, unless another number means no node", "[logs]") {
-  const std::string leader = "2026-03-01 10:00:01,000 INFO node 1 became leader\n",
-                    lost = "2026-03-01 10:00:05,000 WARN peer 3 is unreachable: connection refused\n",
-                    address =
-                        "2026-03-01 10:00:05,500 INFO server 4.2 listens at host 10.0.0.7, host 9:80, server 7-b\n",
-                    other = "2026-03-01 10:00:06,000 INFO Member: 4 joined\n";
+  const std::string
+      leader = "2026-03-01 10:00:01,000 INFO node 1 became leader\n",
+      lost = "2026-03-01 10:00:05,000 WARN peer 3 is unreachable: connection refused\n",
+      address = "2026-03-01 10:00:05,500 INFO server 4.2 listens at host 10.0.0.7, host 9:80, server 7-b, peer 8a on\n",
+      other = "2026-03-01 10:00:06,000 INFO Member: 4 joined\n";
   for (const std::string& text : {leader + lost, leader + lost + address, leader + lost + other}) {
     const Hinted one({text}, {});
     const Hint* silence = one.find(Hint::Kind::silence, "n1");

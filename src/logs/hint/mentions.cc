@@ -44,11 +44,16 @@ std::size_t place_of(std::string_view text, std::string_view name) {
   return std::string_view::npos;
 }
 
+// The number at which the name of a node ends: 24 for "virt24" and "virt-24"; "" if there is none.
+std::string_view last_number(std::string_view name) {
+  const std::size_t letters = name.find_last_not_of("0123456789");
+  return letters == name.npos ? std::string_view() : name.substr(letters + 1);
+}
+
 // The offset at which the name occurs with another separator: "osd.1", "osd-1" and "osd 1" mean osd1; "mon.f" and "mon
 // \"f\"" mean mon-f. npos if it does not occur.
 std::size_t place_in_parts(std::string_view text, std::string_view name) {
-  std::size_t first = name.size();
-  while (first > 0 && is_digit(name[first - 1])) --first;
+  std::size_t first = name.size() - last_number(name).size();
   std::size_t letters_end = first;
   if (first == name.size()) {              // the last part is not a number, but has a separator before it
     first = name.find_last_of("-_.") + 1;  // npos + 1 is 0: there is no separator
@@ -193,16 +198,19 @@ void add_ids_of_addresses(std::vector<NodeName>& names, const Logs& logs) {
     if (nodes.size() == 1 && id != names[*nodes.begin()].node) names[*nodes.begin()].also.push_back(id);
 }
 
-// The number at which the name of a node ends: 24 for "virt24" and "virt-24"; "" if there is none.
-std::string_view last_number(std::string_view name) {
-  const std::size_t letters = name.find_last_not_of("0123456789");
-  return letters == name.npos ? std::string_view() : name.substr(letters + 1);
-}
-
 // A node that a message mentions by its number: "Node 24", "host: 24", "peer #2".
 struct Numbered {
   std::string_view text, number;
 };
+
+// True if the number of a node may end before this text. "10.0.0.1", "24:7000", "2nd" and "2-a" do not begin with the
+// number of a node; in "24." and "24: ", the mark belongs to the sentence.
+bool ends_number(std::string_view text) {
+  if (text.empty()) return true;
+  if (text[0] == '.' || text[0] == ':') return text.size() == 1 || text[1] == ' ';
+  return !is_name_char(text[0]) && text[0] != '/';
+}
+
 std::vector<Numbered> numbered_nodes(std::string_view text) {
   constexpr std::size_t kLongestNumber = 6;
   std::vector<Numbered> all;
@@ -214,16 +222,12 @@ std::vector<Numbered> numbered_nodes(std::string_view text) {
     if (word_end == before.npos || word_end + 1 == before.size() || before.size() - word_end > 3 ||
         number.size() > kLongestNumber)
       continue;
-    // "10.0.0.1", "24:7000", "2nd" and "2-a" are no numbers of nodes; "24." and "24:" end a clause.
-    const std::string_view after = text.substr(end);
-    if (!after.empty() && (is_name_char(after[0]) || after[0] == '.' || after[0] == ':' || after[0] == '/') &&
-        (after.size() == 1 ? is_name_char(after[0]) : after[1] != ' '))
-      continue;
+    if (!ends_number(text.substr(end))) continue;
     std::size_t begin = word_end + 1;
     while (begin > 0 && is_alpha(before[begin - 1])) --begin;
     const std::string word = lower_case(before.substr(begin, word_end + 1 - begin));
     if ((begin > 0 && is_name_char(before[begin - 1])) ||
-        std::none_of(kNumberedNouns.begin(), kNumberedNouns.end(), [&](std::string_view noun) { return word == noun; }))
+        std::find(kNumberedNouns.begin(), kNumberedNouns.end(), word) == kNumberedNouns.end())
       continue;
     all.push_back({text.substr(begin, end - begin), number});
   }
