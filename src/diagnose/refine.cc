@@ -80,8 +80,8 @@ Result<void> Refinement::simplify(Found& end, const Lead& found) {
 // Decides by a sequential probability ratio test whether the simpler schedule reproduces the bug as often as the found
 // one (rate `rate`, estimated from its runs), or only at kWorseShare of that rate (`worse`). The test may be short: if
 // a worse schedule passes it, the final test, which makes fresh runs, refutes this schedule, and an earlier form is
-// tested instead. A fault is kept only with stronger evidence (kNeedsFault), because a fault that is unrelated to the
-// failure must not stay.
+// tested instead. A fault or a fixed time is kept only with stronger evidence (kKeeps): a fault that is unrelated to
+// the failure must not stay, and a schedule with a fixed time depends on the speed of the machine that replays it.
 //
 // A simpler schedule that takes far longer to reproduce the bug is not as good, so its runs may be ended early
 // (`longest_ns`). Often the workload of such a run waits for something that a fault prevents, and gives up only after a
@@ -94,7 +94,7 @@ Result<bool> Refinement::as_good(Lead& simpler, const Lead& found, const Simplif
   const double worse = rate * kWorseShare;
   const double hit = std::log(rate / worse);
   const double miss = std::log((1 - rate) / (1 - worse));
-  const double refuted = idea.drops_faults ? kNeedsFault : kWorse;
+  const double refuted = idea.drops_faults || idea.drops_time ? kKeeps : kWorse;
   Series series;
   Tally tally;
   double weight = 0;
@@ -120,8 +120,10 @@ Result<bool> Refinement::as_good(Lead& simpler, const Lead& found, const Simplif
     if (weight >= kAsGood) return true;
     if (weight <= refuted) return false;
   }
-  // The runs did not decide. Accept the removal of a fault if the runs so far support it; reject any other change.
-  return idea.drops_faults && tally.reproduced > 0 && (tally.runs() >= kMostGate || weight > 0);
+  // The runs did not decide. Accept the removal of a fault if one of kMostGate runs reproduced the bug, and the removal
+  // of a fault or a fixed time if the runs so far speak for it; reject any other change.
+  if (idea.drops_faults && tally.reproduced > 0 && tally.runs() >= kMostGate) return true;
+  return (idea.drops_faults || idea.drops_time) && weight > 0;
 }
 
 Result<void> Refinement::try_each(const std::vector<OtherHypothesis>& others, const Lead& end, int until) {

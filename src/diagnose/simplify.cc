@@ -243,6 +243,8 @@ void Simplifier::plan_details() {
         fault.when.erase(it);
         return fmt::format("{} does not wait for {}", fault.id, words_of(gone));
       })};
+      // A fault that has no other condition would come at the start of the workload, which is not just earlier.
+      step.drops_time = gone.kind == ConditionKind::elapsed && (hits_by_count(first.kind) || first.when.size() > 1);
       if (i + 1 < first.when.size()) likely.push_back(std::move(step));
       else others.push_back(std::move(step));
     }
@@ -356,6 +358,7 @@ std::optional<Simplifier::Idea> Simplifier::apply(Batch& batch, std::vector<std:
     if (!changed || schedule::fingerprint(changed->schedule) == schedule::fingerprint(idea.schedule)) continue;
     idea.schedule = std::move(changed->schedule);
     idea.drops_faults = idea.drops_faults || step.drops_faults;
+    idea.drops_time = idea.drops_time || step.drops_time;
     idea.likely = idea.likely && step.likely;
     words.push_back(changed->what);
     useful.push_back(std::move(step));

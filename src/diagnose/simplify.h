@@ -21,7 +21,8 @@ class Simplifier {
     schedule::Schedule schedule;
     std::string what;  // "without pause-n2", "cut-n1 lasts 6s instead of 12s"
     bool drops_faults = false;
-    bool likely = false;  // judged by the kind of change, it will probably reproduce the bug
+    bool drops_time = false;  // a fault no longer waits for a fixed time
+    bool likely = false;      // judged by the kind of change, it will probably reproduce the bug
   };
 
   // `fired`: ids of faults that fired in runs that reproduced the bug. `faults_only`: remove faults and change nothing
@@ -51,6 +52,7 @@ class Simplifier {
     Change change;
     bool repeats = false;  // proposed again after it was accepted, for example to halve a duration once more
     bool drops_faults = false;
+    bool drops_time = false;
     bool likely = false;        // see Idea
     bool continues = false;     // it repeats an accepted change; its text replaces the text of that change
     std::string shortens = {};  // the fault or group that it shortens; "": none

@@ -75,7 +75,7 @@ inline constexpr int kReliableMisses = 1;  // a schedule with more misses in its
 inline constexpr int kMostAfterFirst = 40;
 inline constexpr int kLeastDeciding = 16;  // runs that are reserved for the final test
 // Runs of one simpler schedule. If they do not decide, the removal of a fault is accepted if one of them reproduced the
-// bug, and any other change is rejected.
+// bug, the removal of a fixed time if most of them did, and any other change is rejected.
 inline constexpr int kMostGate = 5;
 // A run of a simpler schedule takes far longer than the runs that reproduced the bug, and than runs without faults, if
 // its workload takes more than twice as long as theirs, plus five seconds. Runs of one schedule differ by less on a

@@ -348,6 +348,35 @@ TEST_CASE("an accepted schedule that sometimes misses is refined to one that doe
   }
 }
 
+TEST_CASE("a fixed time before a failed call is kept only if two runs without it missed") {
+  std::vector<Act> acts;
+  for (int i = 0; i < 20; ++i) acts.push_back(calls(0.3 + 0.5 * i, "n1", "write", "/data/n1/wal"));
+  Dump dump;
+  record(dump, acts, 12);
+  dump.scf(6.1, "n1", "write", EIO, "/data/n1/wal");
+  dump.ends(17);
+  int without_time = 0;
+  bool needed = false;
+  Play play(acts, [&](const std::vector<Hit>& hits, int) {
+    if (hits.size() != 1 || hits[0].fault->kind != FaultKind::syscall) return false;
+    return !hits[0].fault->when.empty() || (without_time++ > 0 && !needed);
+  });
+  SECTION("one run without it misses, for another reason") {
+    const Diagnosis d = diagnosis_of(deployment(), dump, play, {}, true);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(d.found->faults.at(0).when.empty());
+  }
+  SECTION("runs without it miss, because the time is needed") {
+    needed = true;
+    const Diagnosis d = diagnosis_of(deployment(), dump, play, {}, true);
+    CHECK(d.target_reached);
+    REQUIRE(d.found);
+    CHECK(!d.found->faults.at(0).when.empty());
+    CHECK(without_time == 2);
+  }
+}
+
 TEST_CASE("if no context makes an accepted schedule more reliable, the search for one costs few runs") {
   const std::vector<Act> acts{{-1, "n1", "boot", "", ""},
                               {1, "n1", "apply", "", ""},
