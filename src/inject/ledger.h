@@ -1,6 +1,7 @@
-// Lists calls of a command of `rose exec`: those of which rose was notified, and which it has not answered yet. The
-// list is in memory that rose shares with the keeper of the command's filter (inject/exec_socket.h). The keeper needs
-// the list if rose is killed, because the kernel does not report which notifications rose had received.
+// Lists the seccomp notifications that rose has received from a command of `rose exec` and has not answered yet. The
+// list is in memory that rose shares with the keeper of the command's filter (inject/exec_socket.h). If rose is killed,
+// the keeper answers these notifications. It needs the list, because the kernel does not report which notifications
+// rose had received.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace rose::inject {
 
-// The shared memory. Ids are consecutive; only the kernel knows the first one.
+// The shared memory. The kernel assigns consecutive ids to notifications, beginning with an unknown number.
 struct LedgerPage {
   std::uint64_t oldest = 0;  // oldest unanswered id; 0: none
   std::uint64_t newest = 0;  // newest id received
@@ -28,6 +29,7 @@ class Ledger {
 
   // The descriptor to hand over to the keeper.
   [[nodiscard]] int fd() const { return fd_.get(); }
+  // Call it when a notification has been received.
   void taken(std::uint64_t id);
   void answered(std::uint64_t id);
 

@@ -27,8 +27,8 @@ using kernel::Controller;
 using schedule::Fault;
 using schedule::FaultKind;
 
-constexpr int kUsedRounds = 100;  // limit for attempts, because the usage may change while it is measured
-constexpr int kHeldRounds = 3;    // attempts, in intervals of kSettlePollNs
+constexpr int kUsedRounds = 100;  // attempts per call of tighten(), because the usage may change after it was read
+constexpr int kHeldRounds = 3;    // calls of tighten(), kSettlePollNs apart, before it makes the kernel reclaim memory
 
 Controller controller_of(FaultKind kind) { return kind == FaultKind::memory ? Controller::memory : Controller::cpu; }
 
@@ -53,13 +53,13 @@ struct Limits::InForce {
   mutable std::mutex mutex;
   std::optional<std::size_t> node;  // the node on which it was set
   bool on = false;
-  std::uint64_t felt_before = 0;
-  std::uint64_t met_before = 0;  // number of times that the limit was met before the fault began
-  std::uint64_t met = 0;         // number of times since then
-  std::uint64_t count = 0;       // processes that were limited; times that the limit took effect
-  std::uint64_t bytes = 0;       // disk-full: used bytes of the disks
-  std::vector<dev_t> devices;    // disk-full: the disks
-  std::uint64_t at_first = 0;    // memory: usage of the node when the fault began, if it was larger than the limit
+  std::uint64_t felt_before = 0;  // number of times that the limit had taken effect before the fault began
+  std::uint64_t met_before = 0;   // number of times that the limit had been reached before the fault began
+  std::uint64_t met = 0;          // number of times that it was reached since then
+  std::uint64_t count = 0;        // limited processes, full file systems, or how often the limit took effect
+  std::uint64_t bytes = 0;        // disk-full: used bytes of the disks
+  std::vector<dev_t> devices;     // disk-full: the disks
+  std::uint64_t at_first = 0;     // memory: usage of the node when the fault began, if it was larger than the limit
   std::atomic<bool> unsettled{false};
 };
 
@@ -74,7 +74,7 @@ struct Limits::Node {
     kernel::ControllerPlace place;
     std::filesystem::path folder;
     std::uint64_t amount = 0;   // 0: no limit
-    int held = 0;               // memory: how often the limit was set to the current usage
+    int held = 0;               // memory: number of calls of tighten() for this limit
     std::uint64_t held_at = 0;  // memory: the usage that the limit was set to
   };
   std::map<FaultKind, Group> groups;  // for memory and cpu
@@ -163,7 +163,7 @@ Result<void> Limits::join(std::size_t index, pid_t pid) {
   return limited ? set(node, FaultKind::descriptors) : Result<void>{};
 }
 
-// Sets the smallest of the limits in effect, or none.
+// Sets the smallest of the limits in effect for this kind of fault, or removes the limit if none is in effect.
 Result<void> Limits::set(Node& node, FaultKind kind, bool again) {
   if (kind == FaultKind::memory || kind == FaultKind::cpu) return set_controller(node, kind);
   std::optional<std::uint64_t> limit;
@@ -196,7 +196,9 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
     if (fault.kind == kind) faults_[f]->unsettled = false;
   }
   if (amount == group.amount) return {};
-  if (group.amount != 0) {  // a smaller limit can be raised only by removing it first
+  if (group.amount != 0) {
+    // Remove the old limit first. In cgroup v1, memory.limit_in_bytes may not exceed memory.memsw.limit_in_bytes, which
+    // limited() writes second, so a larger limit would be refused.
     group.amount = 0;
     if (const int error = kernel::write_all(group.folder, kernel::unlimited(controller, v2)); error != 0)
       return not_changed(group.folder, error);
@@ -220,7 +222,8 @@ Result<void> Limits::set_controller(Node& node, FaultKind kind) {
 
 // Sets the memory limit if possible, and returns true if it is in force. Otherwise sets the limit to the node's current
 // usage, so that the next page exceeds it. The kernel tries to reclaim memory before it sets a limit below the usage,
-// which takes tenths of a second if nothing can be reclaimed. Therefore this is attempted only when it can succeed.
+// which takes tenths of a second if nothing can be reclaimed. Therefore such a limit is requested only if the usage has
+// not fallen below it after kHeldRounds calls.
 Result<bool> Limits::tighten(Node& node) {
   const auto found = node.groups.find(FaultKind::memory);
   if (found == node.groups.end() || found->second.amount == 0) return true;
@@ -244,8 +247,8 @@ Result<bool> Limits::tighten(Node& node) {
   return false;
 }
 
-// Adds the file systems that are mounted inside these volumes (for example by `setup`). They would stay writable, and
-// they hide the volumes' own files.
+// Adds the file systems that are mounted inside these volumes (for example by `setup`). They hide files of the volumes,
+// and without this function they would stay writable.
 void Limits::add_others(std::size_t f, std::vector<const deploy::Volume*>& volumes) {
   std::vector<std::unique_ptr<deploy::Volume>> others;
   for (const deploy::Volume* volume : volumes)
@@ -261,7 +264,7 @@ void Limits::add_others(std::size_t f, std::vector<const deploy::Volume*>& volum
   others_[f] = std::move(others);
 }
 
-// Call with the fault's mutex.
+// Call with the fault's mutex held.
 Result<void> Limits::fill(std::size_t f, const Node& node) {
   InForce& limit = *faults_[f];
   const std::lock_guard lock(full_mutex_);
@@ -332,7 +335,7 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   };
   auto done = put();
   if (done) return {};
-  // If the limit could be set only in part, it is removed.
+  // The limit may have been set in part, so remove it.
   std::erase(node.on, f);
   note_limiting(node, fault.kind);
   (void)(fault.kind == FaultKind::disk_full ? make_room(f, node) : set(node, fault.kind));
@@ -341,15 +344,15 @@ Result<void> Limits::begin(std::size_t f, std::size_t index) {
   return done;
 }
 
-// Several faults may limit the same resource. The newest of them is named. Either it has the lowest limit, or it is at
-// least the latest change.
+// Several faults may limit the same resource. The stacks of threads that reach the limit are recorded for the newest of
+// these faults: either its limit is the lowest, or it is at least the latest change.
 void Limits::note_limiting(const Node& node, FaultKind kind) {
   const auto newest = std::find_if(node.on.rbegin(), node.on.rend(),
                                    [&](std::size_t f) { return plan_.schedule.faults[f].kind == kind; });
   programs_.set_limiting(node.index, kind, newest == node.on.rend() ? std::nullopt : std::optional(*newest));
 }
 
-// How often the node has met the limit since its counter was created.
+// How often the node has reached the limit since the counter was created.
 std::uint64_t Limits::met(std::size_t f) const {
   const Fault& fault = plan_.schedule.faults[f];
   const Node& node = *nodes_[*faults_[f]->node];
@@ -467,9 +470,9 @@ std::string Limits::no_effect(std::size_t f) const {
     return effect(f).second > 0 ? "" : "no request reached the disk during the fault" + slow_.elsewhere(f);
   const std::lock_guard own(limit.mutex);
   if (!limit.node || (limit.on ? met(f) - limit.met_before : limit.met) > 0) return {};
-  // The kernel may have acted on the limit although its counter of attempts did not change. With cgroup v1 the limit is
-  // lowered along with the usage. The page that exceeds it may then be one for which the last attempt of the killed
-  // process was already counted.
+  // The kernel may have killed a process although its counter of attempts to exceed the limit has not increased. With
+  // cgroup v1, the limit is lowered along with the usage. The process may then be killed for an attempt that had
+  // already been counted.
   if (fault.kind == FaultKind::memory) {
     if (felt(fault, limit) > 0) return {};
   }

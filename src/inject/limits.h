@@ -32,13 +32,14 @@ class Limits {
 
   // Call it before the nodes start. Creates their cgroups and file systems, without limits.
   [[nodiscard]] Result<void> prepare(deploy::Deployment& deployment);
-  // Handles a new main process of a node, to which limits may have to be applied.
+  // Call it for each new main process of a node. With cgroup v1, adds the process to the node's cgroups. Applies the
+  // descriptor limit that is in effect.
   [[nodiscard]] Result<void> join(std::size_t node, pid_t pid);
   // Puts the fault into effect on the node. On error it is not in effect.
   [[nodiscard]] Result<void> begin(std::size_t fault, std::size_t node);
   [[nodiscard]] Result<void> end(std::size_t fault);
-  // True if the limit must be adjusted repeatedly, for one of two reasons. cgroup v1 cannot reclaim memory that is in
-  // use, so the limit is lowered along with the usage. And processes may raise their own limit of descriptors. settle()
+  // True if the limit must be adjusted repeatedly, for one of two reasons. cgroup v1 refuses a limit below the memory
+  // in use, so the limit is lowered along with the usage. And processes may raise their own descriptor limit. settle()
   // adjusts the limit once.
   [[nodiscard]] bool unsettled(std::size_t fault) const;
   void settle(std::size_t fault);
@@ -49,7 +50,8 @@ class Limits {
   // How many processes of the node the kernel has killed for lack of memory since the run began; 0 if no fault of the
   // schedule limits its memory. Never waits. Call it only between prepare() and finish().
   [[nodiscard]] std::uint64_t killed(std::size_t node) const;
-  // A description of the fault's effect, and the number of affected processes or how often the limit took effect.
+  // A description of the fault's effect, and a number that depends on the kind of fault: affected processes, full file
+  // systems, delayed requests, or how often the limit took effect.
   [[nodiscard]] std::pair<std::string, std::uint64_t> effect(std::size_t fault) const;
   // Why the fault changed nothing; "" if it had an effect, or if that cannot be determined.
   [[nodiscard]] std::string no_effect(std::size_t fault) const;

@@ -33,8 +33,8 @@ namespace {
 constexpr const char* kHoldName = "rosehold";
 constexpr std::size_t kLargestFrame = 65535 + 64;
 constexpr std::int64_t kLongestQueueNs = 300'000'000;
-// If a limited rate makes a packet wait for less than this, the rate did not slow it down. Passing the interface takes
-// 0.05 ms without any rate, and 0.4 ms for one packet in a hundred; programs notice neither.
+// A packet that waits for less than this because of a limited rate counts as not slowed down. Without any rate, passing
+// the interface takes 0.05 ms, and 0.4 ms for one packet in a hundred; programs notice neither.
 constexpr std::int64_t kUnnoticedNs = 1'000'000;
 constexpr std::uint64_t kMostHeldBytes = std::uint64_t{256} << 20;
 constexpr std::size_t kFlows = 4096;

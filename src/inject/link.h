@@ -1,5 +1,6 @@
-// Delays packets on bad links: BPF programs (bpf/network/link.h) pass them to rose through an interface, and rose sends
-// them on when they are due. The interface disappears with the process; packets then pass as if the link were good.
+// Delays packets on bad links: BPF programs (bpf/network/link.h) pass them to rose through a TAP interface, and rose
+// sends them on when they are due. When rose ends, the kernel removes the interface, and packets pass as if the link
+// were good.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +23,9 @@ struct HoldRule {
 };
 
 struct HoldCounts {
-  std::uint64_t held = 0;
+  std::uint64_t held = 0;       // packets of the rule that arrived, including dropped ones
   std::uint64_t ahead = 0;      // packets that overtook others (reorder)
-  std::uint64_t overflown = 0;  // dropped because the queue of a slow link was full
+  std::uint64_t overflown = 0;  // packets that were dropped because the queue was full
   std::uint64_t at_once = 0;    // packets that were hardly delayed, because they did not reach the limited rate
 };
 
@@ -45,7 +46,7 @@ class PacketHold {
 // on a wire. With offloads, packets are combined into large ones without checksums.
 void make_plain(const std::string& interface);
 
-// The order in which a rule's packets are sent, and when. Pure.
+// Decides when, and in which order, packets are sent. Makes no system calls.
 class HoldQueue {
  public:
   struct Packet {
@@ -55,7 +56,8 @@ class HoldQueue {
   };
   explicit HoldQueue(std::vector<HoldRule> rules);
 
-  // Adds a frame that arrived now, with its tag. Returns false if it was dropped because its rule's queue is full.
+  // Adds a frame that arrived now and has the VLAN tag of its rule. Returns false if the frame is dropped, because the
+  // queue is full or the tag names no rule.
   bool take(std::string frame, std::int64_t now_ns);
   // The frame that is due first, or nullptr.
   [[nodiscard]] const Packet* first() const { return heap_.empty() ? nullptr : &heap_.front(); }

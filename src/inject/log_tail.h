@@ -1,5 +1,6 @@
-// The lines that nodes print from a given time on. Files are sampled often instead of being watched. A sample stores
-// the lengths of the files at its time, so that no line printed after that time is missed.
+// Reads the lines that a node logs from a given time on. The caller frequently takes samples of the lengths of the log
+// files. A reader starts at the lengths in the last sample before the given time, so it misses no line logged after
+// that time. It may also return lines logged between the sample and that time.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,14 @@ class LogTail {
   // Stores the current lengths of the files.
   void sample(std::uint64_t now);
 
-  // A reader that starts where the files ended at the last sample before `since` (0: at their beginning).
+  // A reader that starts where the files ended at the last sample before `since`, or at their beginning if `since` is 0
+  // or no sample is that old.
   struct Reader {
     std::vector<LogFollower> files;
     bool begun = false;
   };
   void begin(Reader& reader, std::uint64_t since) const;
-  // Calls `line` for each new complete line; stops if it returns false.
+  // Calls `line` for each new complete line; stops if `line` returns false.
   static void read(Reader& reader, const std::function<bool(std::string_view)>& line);
 
  private:

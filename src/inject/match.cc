@@ -157,8 +157,8 @@ Result<ArgumentMatch> parse_argument(int index, std::string_view text) {
     return fail(ErrorKind::input, fmt::format("argument {} does not exist", index), "a syscall has arguments 0 to 5");
   }
   if (const auto number = parse_number(trimmed(text))) {
-    // An int argument may or may not be sign-extended in its register. For values such as -100 and 0xffffff9c,
-    // therefore only the lower half is compared.
+    // An int argument may or may not be sign-extended in its register. Therefore only the lower half of the register is
+    // compared if the value may be a negative int, such as -100 or 0xffffff9c.
     const bool sign_matters = (*number > 0x7fffffff && *number <= 0xffffffff) || *number >= 0xffffffff80000000;
     match.mask = sign_matters ? kWhole : ~std::uint64_t{0};
     match.value = *number & match.mask;
@@ -234,7 +234,8 @@ Result<CallMatcher> CallMatcher::compile(const schedule::CallMatch& match) {
     return fail(ErrorKind::input,
                 fmt::format("'{}' does not use a socket, so `peer` and `local` can never match", match.syscall));
   }
-  // A process that ends cannot receive an answer, and programs do not make the call rt_sigreturn themselves.
+  // exit and exit_group do not return, so they can have no injected result. Programs do not make the call rt_sigreturn
+  // themselves.
   for (const char* never : {"exit", "exit_group", "rt_sigreturn"}) {
     const auto number = kernel::syscall_number(never);
     if (!number) continue;

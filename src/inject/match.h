@@ -1,5 +1,5 @@
 // Matches calls: compiles a schedule::CallMatch by means of the system call table, and tests whether a call matches.
-// Pure: the call's path, peers and process name come from CallFacts.
+// CallFacts supplies the call's paths, addresses and process name, so this code itself reads nothing from the process.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ struct ArgumentMatch {
 
 class CallMatcher {
  public:
-  // Returns ErrorKind::input with a suggestion for unknown names.
+  // Returns ErrorKind::input for unknown names, with a suggestion, and for conditions that no call can meet.
   [[nodiscard]] static Result<CallMatcher> compile(const schedule::CallMatch& match);
 
   [[nodiscard]] bool selects(int number) const {
@@ -68,7 +68,8 @@ class CallMatcher {
   std::vector<ArgumentMatch> arguments_;
 };
 
-// True if "ip:port" matches the glob; ":2888" matches any address with this port.
+// True if the address ("ip:port") matches the pattern, which is a glob. The pattern ":2888" matches every address with
+// that port.
 [[nodiscard]] bool address_matches(std::string_view pattern, std::string_view address);
 
 }  // namespace rose::inject

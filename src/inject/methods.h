@@ -17,7 +17,7 @@ class MethodReports {
   // Reads the current reports of the JVMs.
   void read(const Plan& plan, const jvm::Session& jvms);
 
-  // Why no thread can have reached the location, and on which nodes; "" if it was reachable.
+  // Why no thread can have reached the location; "" if a JVM found the location, or if no reason is known.
   [[nodiscard]] std::string unreachable(std::uint32_t entry) const;
   // Why an exception was not thrown although it was due; "" if it was thrown.
   [[nodiscard]] std::string not_thrown(std::uint32_t entry) const;

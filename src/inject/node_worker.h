@@ -19,7 +19,7 @@ class NodeWorker {
   void add(std::function<void()> task);
   // Returns when all tasks added so far are done.
   void drain();
-  // Executes the queued tasks, then ends.
+  // Executes the queued tasks, then ends the thread.
   void finish();
 
  private:

@@ -65,8 +65,8 @@ std::string Outcomes::no_effect(std::size_t i) const {
     case ROSE_CHAIN_CLOCK:
       return changed ? "" : fmt::format("no process of {} read the clock while it was wrong", name_of(i));
     case ROSE_CHAIN_RESOURCE: {
-      // BPF programs count lacking descriptors and full disks by cgroup, so nothing is known about a node without its
-      // own cgroup.
+      // BPF programs count, for each cgroup, the calls that fail for lack of descriptors or disk space. So nothing is
+      // known about a node without its own cgroup.
       const bool counted =
           fault.kind == schedule::FaultKind::descriptors || fault.kind == schedule::FaultKind::disk_full;
       return counted && nodes[state.node_of(i)].blind ? "" : limits.no_effect(i);
@@ -202,7 +202,7 @@ std::vector<schedule::OrderOutcome> Outcomes::order(std::string& broken) const {
   return all;
 }
 
-// The number by which the nodes' agents know the chain's exception.
+// The number that identifies the chain's exception in the nodes' JVM agents.
 std::uint32_t Outcomes::throw_entry(std::size_t chain) const {
   const auto& throws = from_.plan.throws;
   const auto at =
@@ -237,7 +237,8 @@ std::string Outcomes::why_not(std::size_t i, std::uint64_t progress, bool withdr
   return why_not_reached(i);
 }
 
-// For a fault or event that comes after others: which of them are missing.
+// For a fault or event that did not happen because it must come after others: which of those are missing. `held`: a
+// thread was held to wait for them.
 std::string Outcomes::missing_condition(std::size_t i, bool held) const {
   const auto& plan = from_.plan;
   const auto& chain = plan.chains[i];

@@ -1,5 +1,5 @@
-// Computes the outcomes of a schedule's faults and of the names in its order, during the run or afterwards. It uses the
-// shared state and records of what was carried out.
+// Computes the outcomes of a schedule's faults, and of the names in its `order`, during the run or afterwards. The
+// sources are the state shared with BPF programs and the records of what was carried out.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ namespace rose::inject {
 // Facts about a node that explain outcomes.
 struct NodeFacts {
   std::atomic<bool> entered{false};  // a process was admitted through rose exec
-  std::atomic<bool> blind{false};    // it has no cgroup of its own, so BPF programs do not know it
+  std::atomic<bool> blind{false};    // it has no cgroup of its own, so BPF programs cannot recognise its processes
   bool supervised = false;
 };
 
@@ -48,7 +48,8 @@ class Outcomes {
 
   // One outcome per fault, in the order of the schedule. `stacks`: the stacks resolved so far.
   [[nodiscard]] std::vector<schedule::FaultOutcome> faults(const Stacks::ByFault& stacks) const;
-  // One outcome per name, in the schedule's order. `broken`: a sentence about what came too early, or "".
+  // One outcome per name in the schedule's `order`. If something came too early, sets `broken` (initially "") to a
+  // sentence about it.
   [[nodiscard]] std::vector<schedule::OrderOutcome> order(std::string& broken) const;
 
  private:

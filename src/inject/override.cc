@@ -199,7 +199,7 @@ void page_in(pid_t tid, std::uint64_t address) {
 Result<void> EntryProbes::attach(const bpf_program* program, const std::vector<int>& syscalls) {
   for (const int syscall : syscalls) {
     const auto entry = entry_of(syscall);
-    if (!entry) continue;  // this kernel lacks this member of a family of calls
+    if (!entry) continue;  // the call was selected by a glob, and this kernel does not have it
     bpf_link* link = bpf_program__attach_kprobe(program, false, entry->c_str());
     if (link == nullptr) {
       return kernel::bpf_failure(fmt::format("cannot attach to the entry of '{}'", kernel::syscall_name(syscall)),

@@ -1,5 +1,5 @@
-// The part of the override backend in user space. It compiles a plan's calls for bpf/inject/calls.h, finds and probes
-// the entries of system calls, and loads memory that the BPF program could not read.
+// The user-space part of the override backend. It compiles a plan's calls for bpf/inject/calls.h, attaches probes to
+// the entries of system calls, and makes the kernel load pages that the BPF program could not read.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ struct CallTables {
   std::vector<rose_wanted_call> calls;
   std::vector<std::uint32_t> items;          // indices of `calls`
   std::map<std::uint32_t, rose_site> lists;  // by node << 16 | syscall: a range of `items`
-  std::vector<int> numbers;                  // the system calls, over all nodes
+  std::vector<int> numbers;                  // the system calls of all nodes
 };
 [[nodiscard]] CallTables compile_calls(const Plan& plan);
 
@@ -36,7 +36,8 @@ struct CallTables {
 // The call at which a fault fired: "write(/data/log)"; "" if the fault did not fire at a call.
 [[nodiscard]] std::string describe(const rose_firing& firing);
 
-// Makes the kernel load those pages of a thread's memory that contain the string, or the shorter value, at `address`.
+// Makes the kernel load pages of a thread's memory by reading from `address` up to the first NUL, at most PATH_MAX
+// bytes. The pages contain the path, or the beginning of the structure, that a BPF program could not read.
 void page_in(pid_t tid, std::uint64_t address);
 
 // Keeps probes attached to the entries of system calls.

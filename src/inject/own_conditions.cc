@@ -22,8 +22,7 @@ bool OwnConditions::look(std::size_t condition, std::uint64_t& next) {
     return true;
   }
   if (data.kind == ROSE_ON_ROLE) {
-    // If a node takes the role from now on, the kernel detects that. This code handles a node that already has the
-    // role.
+    // A BPF program detects when a node takes the role. This code handles a node that already has the role.
     const auto holder = state_.holder(data.role);
     if (holder == 0 || !state_.is_there(data.node, holder - 1)) return false;
     state_.count(condition, 0, 0, now_ns(), holder - 1);
@@ -88,8 +87,8 @@ bool OwnConditions::read_kills(std::uint64_t& next) {
     if (condition.data.kind != ROSE_ON_PROCESS || condition.source->state != schedule::kOutOfMemory) continue;
     for (std::size_t node = 0; node < plan_.nodes.size(); ++node) {
       if (!Plan::may_be(condition.data.node, node)) continue;
-      // The numbers are read for later conditions, too, so that a kill does not count for a condition that becomes
-      // current after it.
+      // Read the number of kills also for conditions that are not current yet. Otherwise a kill would count for a
+      // condition that becomes current after the kill.
       std::uint64_t& before = killed_before_[{i, node}];
       const std::uint64_t kills = killed_(node);
       for (; before < kills; ++before) {

@@ -1,6 +1,5 @@
-// Conditions that BPF programs cannot see: times, roles that a node already has, log lines, starts and ends of
-// processes. They are counted as in the kernel: first all current conditions are determined, then each is counted once.
-// Use it in the injector's thread; only process_state() is thread-safe.
+// Checks the conditions that BPF programs cannot check: elapsed time, roles that a node already has, log lines, and
+// changes in the state of processes. Use it in the injector's thread; only process_state() is thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -33,14 +32,17 @@ class OwnConditions {
     tails_.emplace_back(std::move(logs), std::move(folder));
   }
 
-  // Checks a condition that is the current one of its chain. Returns true if it made progress. Sets `next` to the time
-  // of the next check.
+  // Checks a condition, which must be the current one of its chain. Returns true if it is met; always false unless it
+  // is on elapsed time or on a role. This and the following methods lower `next` to the time of the next check.
   bool look(std::size_t condition, std::uint64_t& next);
-  // Checks all conditions that wait for log lines.
+  // Checks all conditions that wait for log lines. Returns true if a condition was met.
   bool read_logs(std::uint64_t& next);
-  // Checks all conditions that wait until the kernel kills a process for lack of memory.
+  // Checks all conditions that wait until the kernel kills a process for lack of memory. Returns true if it counted a
+  // kill.
   bool read_kills(std::uint64_t& next);
-  // Reports that a process of the node has "started", "exited", ... Thread-safe.
+  // Reports that a process of the node has "started", "exited", ... As in the kernel, all current conditions are
+  // determined before the first of them is counted, so that one event cannot meet two successive conditions of a chain.
+  // Thread-safe.
   void process_state(std::size_t node, std::string_view what, pid_t pid);
 
  private:

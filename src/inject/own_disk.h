@@ -1,4 +1,4 @@
-// Code shared by disk faults: determines which file systems a fault concerns. Crashes with power loss and slow disks
+// Code shared by disk faults: checks their folders and names them in messages. Crashes with power loss and slow disks
 // need separate disks (deploy/disk.h).
 #pragma once
 
@@ -16,8 +16,8 @@ namespace rose::inject {
 // "n1", "n1/data", "/data of n1"
 [[nodiscard]] std::string place_words(const std::string& node, const std::string& folder);
 
-// The text that a message about a disk fault without effect appends: in a container, such a fault affects only volumes.
-// "" if the node is in no container or the fault has a `path`.
+// A text to append to the message that a disk fault had no effect. It explains that in a container such a fault affects
+// only volumes. "" if the node is in no container or the fault has a `path`.
 [[nodiscard]] std::string elsewhere_words(bool container, const schedule::Fault& fault);
 
 // Checks that the fault's folder can have a separate disk, given the rest of the schedule. `otherwise`: an alternative
