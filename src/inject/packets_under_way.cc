@@ -20,7 +20,7 @@
 namespace rose::inject {
 namespace {
 
-// limit for one processor; a longer wait means that something else is wrong
+// Limit for one processor. A longer wait means that something else is wrong.
 constexpr std::int64_t kLongestNs = 30 * kSecond;
 constexpr int kAgainMs = 20;
 
@@ -71,8 +71,8 @@ Result<void> wait_for_backlog(const Fd& socket, std::uint32_t number) {
 
 }  // namespace
 
-// An update of a map of maps returns only when all programs that might have used the old map have ended. The kernel
-// guarantees this, so such an update serves as the wait.
+// The wait is an update of a map of maps. The kernel guarantees that such an update returns only when all programs that
+// might have used the old map have ended.
 Result<void> wait_for_programs() {
   const std::uint32_t zero = 0;
   const Fd inner(bpf_map_create(BPF_MAP_TYPE_ARRAY, "rose_grace_in", sizeof zero, sizeof zero, 1, nullptr));

@@ -1,4 +1,4 @@
-// Waits for packets in flight that rose's network programs had let pass.
+// Waits for packets in flight that rose's BPF programs have already let pass.
 #pragma once
 
 #include "base/result.h"

@@ -185,7 +185,8 @@ Result<void> Planner::fault(std::size_t index) {
           fmt::format("fault '{}': node '{}' was not started by rose, so its syscalls cannot be changed", fault.id,
                       config_.nodes[node].name);
     }
-    // The clock of a node that is known in advance is wrong from the node's first instruction on.
+    // A clock fault without conditions does not wait for the workload if its node is known in advance: the clock is
+    // wrong from the node's first instruction on.
     const bool at_once = (chain.data.flags & ROSE_WAITS_FOR_CALL) != 0 ||
                          (fault.kind == FaultKind::clock && chain.data.node < ROSE_ROLE_NODES);
     if (fault.when.empty() && fault.after.empty() && !at_once) {
@@ -223,7 +224,8 @@ Result<void> Planner::mark(Mark& mark) {
 }
 
 // If the event can be held, makes it wait for its turn: the thread waits at its location, or before the call that would
-// complete the event. A call whose result matters cannot be held, because its result is known only afterwards.
+// complete the event. A call cannot be held if the condition requires a certain result, because the result is known
+// only afterwards.
 void Planner::in_turn(Mark& mark, rose_chain& chain) {
   const auto ordered =
       std::find_if(plan_.order.begin(), plan_.order.end(), [&](const auto& one) { return one.name == mark.name; });
@@ -476,8 +478,8 @@ Result<void> Planner::lists() {
 
 namespace {
 
-// Creates the marks for the events and steps of the order. Faults and steps wait for their turn through `after`; events
-// are only observed.
+// Creates the marks for all events, and for the steps in the order. A step waits for its turn through `after`, as a
+// fault does, whose `after` was set when the schedule was read. Planner::in_turn decides which events wait.
 Result<void> take_order(Plan& plan) {
   if (!plan.schedule.order.empty()) {
     auto names = schedule::parse_order(plan.schedule.order);
@@ -519,7 +521,8 @@ void Plan::take_stacks(const config::Config& config) {
     });
     java_stacks[i] = hit && (!methods[i].empty() || (!attached[i] && jvm::may_run_java(config.nodes[i])));
   }
-  // A process that is killed or stopped at a method's location cannot report its stack afterwards.
+  // A process that is killed or stopped at a method's location cannot report its stack afterwards. So its JVM records
+  // the stack beforehand (PlaceRequest::noted).
   for (std::size_t i = 0; i < schedule.faults.size(); ++i) {
     const schedule::Fault& fault = schedule.faults[i];
     const rose_chain& chain = chains[i].data;
@@ -597,7 +600,7 @@ bool Plan::needs_returns() const {
                   [](const auto& condition) { return condition.data.kind == ROSE_ON_SYSCALL; })) {
     return true;
   }
-  // Calls that never block are never interrupted. If the plan has only such calls, returns need not be watched.
+  // Signals do not interrupt calls that never block. If the plan has only such calls, returns need not be watched.
   // Watching them would slow down every system call of the machine a little.
   static const std::set<std::string_view> patient = {
       "open",       "openat",    "openat2",         "creat",      "close",      "stat",   "lstat",     "fstat",

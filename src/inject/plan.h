@@ -1,6 +1,7 @@
 // A schedule in the form that BPF programs need: chains of conditions with numbers instead of names, probe sites,
-// partition rules, and what the seccomp supervisor has to match. Pure, except that functions are looked up in the
-// nodes' binaries. Refuses everything that cannot be carried out exactly, so that nothing is accepted and then ignored.
+// partition rules, and the calls that the seccomp supervisor has to match. Making a plan reads the nodes' binaries and
+// checks what this machine supports, but does not touch the deployment. It refuses everything that cannot be carried
+// out exactly, so that nothing is accepted and then ignored.
 #pragma once
 
 #include <linux/types.h>
@@ -34,7 +35,8 @@ struct PlannedCondition {
   std::string words;  // "2nd entry of RaftLogCreate on n1"
 };
 
-// The chain of a fault or of its `until`. In both cases `fault` points to the fault.
+// The chain of a fault, of its `until`, or of an event or step. `fault` points to the fault in the first two cases, and
+// to Mark::carrier otherwise.
 struct PlannedChain {
   rose_chain data{};
   const schedule::Fault* fault = nullptr;
@@ -45,7 +47,7 @@ struct PlannedChain {
 struct Site {
   std::filesystem::path binary;
   std::uint64_t offset = 0;
-  std::vector<std::uint32_t> conditions;  // first indices of roles (with ROSE_SITE_ROLE), then of conditions
+  std::vector<std::uint32_t> conditions;  // first roles (ROSE_SITE_ROLE), then conditions and blocks (ROSE_SITE_BLOCK)
 };
 
 // A name in the schedule's order that is not a fault.
@@ -53,8 +55,8 @@ struct Mark {
   std::string name;
   bool step = false;  // a step of the workload; otherwise an event
   std::size_t chain = 0;
-  // The contents of its chain in the form of a fault: name, node, conditions, the maximum time for which a thread is
-  // held, and for a step the names on which it depends.
+  // The contents of its chain in the form of a fault: name, node, conditions, and the maximum time for which a thread
+  // is held. For a step, and for an event that can be held, `after` contains the names that must come first.
   schedule::Fault carrier;
 };
 
@@ -77,18 +79,18 @@ struct Plan {
   std::vector<rose_throw> throws;                       // one per exception
   std::vector<rose_rule_port> rule_ports;
   std::vector<rose_net> rule_nets;
-  std::vector<std::size_t> cut;            // nodes whose ports must be watched
+  std::vector<std::size_t> cut;            // nodes whose bridge ports must be watched
   std::vector<deploy::ClockCalls> clocks;  // by node: which clocks may be changed
   std::vector<std::vector<int>> notified;  // by node: system calls in faults and conditions
-  // text for messages: says which call in the schedule concerns a node that rose did not start, so that the override
-  // backend is required
+  // A text for messages. It names a call in the schedule that concerns a node that rose did not start. Such a call
+  // requires the override backend. Empty if there is none.
   std::string unsupervised;
   BackendChoice backend;
   bool on_host = false;            // nodes share the host's network
   std::vector<bool> attached;      // by node: rose did not start it
   std::vector<bool> in_container;  // by node: rose starts it in a container
   std::vector<bool> enters;        // by node: it starts through `rose exec`
-  std::uint32_t stacks = 0;        // stacks recorded per fault
+  std::uint32_t stacks = 0;        // at most this many stacks are recorded per fault
   std::vector<bool> java_stacks;   // by node: its JVMs report stacks; empty: no node's JVMs do
 
   Plan() = default;
@@ -128,7 +130,7 @@ struct Plan {
 [[nodiscard]] Result<std::unique_ptr<Plan>> make_plan(const schedule::Schedule& schedule, const config::Config& config,
                                                       bool allow_attached);
 
-// The number by which lists of locations refer to a block.
+// The number that represents a block in Site::conditions and in the list of a method's location.
 [[nodiscard]] constexpr std::uint32_t block_entry(std::size_t chain) {
   return ROSE_SITE_BLOCK | static_cast<std::uint32_t>(chain);
 }

@@ -40,7 +40,7 @@ Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
     return refuse(fault, ErrorKind::input, fmt::format("`payload` has {} bytes", source.payload.size()),
                   fmt::format("at most {}", static_cast<int>(ROSE_PAYLOAD_BYTES)));
   }
-  // Probabilities as multiples of 2^-32; 1 means always.
+  // Converts a probability to a multiple of 2^-32; 2^32 means always.
   const auto chance = [](double share) { return static_cast<__u64>(std::llround(share * 4294967296.0)); };
   rose_link link{};
   link.seed = (static_cast<__u64>(fault.seed) + plan_.rules.size()) * 0x9e3779b97f4a7c15ULL;
@@ -61,7 +61,7 @@ Result<void> Planner::bad_link(const Fault& fault, std::size_t index) {
   return {};
 }
 
-// The packets that a partition or a bad link affects.
+// Determines the packets that a partition or a bad link affects.
 Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
   const bool netns = config_.deployment.network == config::Network::netns;
   const auto number = static_cast<__u32>(plan_.rules.size());
@@ -107,7 +107,8 @@ Result<rose_rule> Planner::rule(const Fault& fault, std::size_t index) {
     add(rule.side, *node);
     ends.push_back(*node);
   }
-  // A bad link is applied at the port of the packet's sender.
+  // A bad link is applied at the bridge port of the packet's sender. The sender can be any node, so the ports of all
+  // nodes are watched.
   const bool everywhere = fault.kind == FaultKind::network && netns;
   for (const std::size_t node : everywhere ? nodes_at(ROSE_ANY_NODE) : ends) {
     const std::size_t owner = config_.network_owner(node);

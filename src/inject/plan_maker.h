@@ -1,5 +1,5 @@
-// Creates plans, in several files: plan.cc handles nodes, faults and their order, plan_links.cc links,
-// plan_conditions.cc conditions, plan_places.cc locations in programs.
+// Creates plans. The code is in several files: plan.cc handles nodes, faults and their order, plan_links.cc partitions
+// and bad links, plan_conditions.cc conditions, and plan_places.cc locations in programs.
 #pragma once
 
 #include <map>
@@ -65,11 +65,11 @@ class Planner {
   Result<void> met_by_line(PlannedCondition& condition, const std::vector<std::size_t>& nodes,
                            const std::string& name) const;
   Result<void> met_by_role(std::size_t id, const std::vector<std::size_t>& nodes, const std::string& name);
-  // True if a fault limits the memory of one of these nodes, or of a role, which can be any of them. Only then does the
-  // node have a cgroup in which rose sees that the kernel kills a process for lack of memory.
+  // True if a fault limits the memory of one of these nodes, or of a role, which can be any of them. Only then does
+  // rose have a memory cgroup for the node, whose counters show that the kernel killed a process for lack of memory.
   [[nodiscard]] bool limits_memory(const std::vector<std::size_t>& nodes) const;
-  // The number that stands for `@role` or for a node's name in rose_chain.node. Marks the nodes to which the name can
-  // refer.
+  // The number that represents `@role` or a node's name in rose_chain.node. `injects`: a fault is injected there, so
+  // nodes that rose did not start are refused unless they are allowed.
   Result<std::uint32_t> place(const std::string& name, bool injects);
   Result<std::uint32_t> role_index(const std::string& name, const std::string& function);
   [[nodiscard]] std::vector<std::size_t> nodes_at(std::uint32_t where) const;

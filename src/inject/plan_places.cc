@@ -28,7 +28,8 @@ Result<std::string> read_code(const std::filesystem::path& binary, std::uint64_t
 
 }  // namespace
 
-// Searches the binaries or JVMs of all given nodes.
+// Plans the location on each of these nodes. It must exist on at least one of them; otherwise, returns the error for
+// the first node.
 Result<void> Planner::functions(std::uint32_t entry, const ProbePoint& point, const std::vector<std::size_t>& nodes) {
   std::optional<Error> first;
   bool found = false;
@@ -43,7 +44,7 @@ Result<void> Planner::functions(std::uint32_t entry, const ProbePoint& point, co
   return Unexpected(std::move(*first));
 }
 
-// Only the JVM knows the methods, once it has loaded their classes.
+// Requests the location from the node's JVMs. Whether the method exists is known only when a JVM has loaded its class.
 void Planner::method(std::uint32_t entry, const ProbePoint& point, std::size_t node, const Fault* thrown) {
   jvm::PlaceRequest place{.entry = entry, .pattern = point.function, .throws = {}, .message = {}};
   if (point.offset && *point.offset > 0) place.at = jvm::At::offset, place.number = *point.offset;
@@ -172,8 +173,8 @@ bool is_instruction_boundary(std::string_view code, std::uint64_t offset) {
   std::size_t left = code.size();
   std::uint64_t address = 0;
   bool found = false;
-  // Capstone 4 knows endbr64 and similar instructions. An unknown instruction ends the sweep, and nothing behind it is
-  // used.
+  // Disassemble from the beginning of the function. Capstone 4 knows endbr64 and similar instructions. An unknown
+  // instruction ends the loop, so no offset after it is accepted.
   while (!found && address < offset && cs_disasm_iter(handle, &bytes, &left, &address, instruction)) {
     found = address == offset;
   }

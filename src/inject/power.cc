@@ -15,7 +15,7 @@ namespace {
 using schedule::Fault;
 using schedule::Loss;
 
-constexpr std::int64_t kMostWait = 20 * kSecond;  // for killed processes to disappear
+constexpr std::int64_t kMostWait = 20 * kSecond;  // until killed processes have ended
 constexpr useconds_t kPoll = 1'000;
 
 std::string described(const deploy::PowerLoss& loss) {

@@ -1,4 +1,5 @@
-// Crashes with power loss: the disk that each of them needs, and what is lost. The injector decides when they happen.
+// Crashes with power loss. Creates the disk that each of them needs, and discards data that was not synced. The
+// injector decides when they happen.
 #pragma once
 
 #include <cstddef>

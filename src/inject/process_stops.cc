@@ -65,8 +65,9 @@ void ProcessStops::on_end(std::size_t node) {
     if (state_.state(i) == ROSE_FIRED && state_.node_of(i) == node && !follows_[i].no_process) lose_power(i);
 }
 
-// Remembers the process, to check later whether the signal has ended it. Called before the signal, or right after the
-// kernel has sent it. A process that ignores the signal is not remembered, because it can end only for other reasons.
+// Remembers the process, to check later whether the signal has ended it. Called before the signal is sent, or right
+// after a BPF program has sent it. A process that ignores the signal is not remembered, because it can end only for
+// other reasons.
 void ProcessStops::watch_end(std::size_t i, pid_t pid, int signal) {
   if (signal != SIGKILL && kernel::ignores(pid, signal)) return;
   Fd pidfd = kernel::open_pidfd(pid);
@@ -96,13 +97,15 @@ bool ProcessStops::ended_some(std::size_t i) const {
   });
 }
 
-// Ends the node. The kernel may already have signalled the process that met the last condition.
+// Sends the signal to the processes that the crash affects. A BPF program may already have signalled one of them
+// (`done`), which met the last condition. Returns true if `caller` is among the signalled processes.
 bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
   const auto& chain = plan_.chains[i];
   const auto done = static_cast<pid_t>(state_.chain(i).signalled);
   const auto pids = targets(i);
   follows_.struck(i, pids);
-  // The deployment kills the whole node or its main process at once; other processes are signalled one by one.
+  // The deployment kills the whole node or its main process at once. With other signals, or if the main process is
+  // spared, the processes are signalled one by one.
   const bool at_once = signal == SIGKILL && chain.fault->scope != schedule::Scope::others;
   // Processes may be stopped to read their stacks only if they are killed at once: otherwise a surviving parent would
   // notice that its child was stopped.
@@ -111,7 +114,7 @@ bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
   bool hit = false;
   if (at_once) {
     if (auto ok = deployment_->signal(state_.node_of(i), scope_of(i), signal); !ok) {
-      // The process that was killed directly may have been the last one, so there is nothing left to signal.
+      // The process that the BPF program killed may have been the last one, so there is nothing left to signal.
       if (ok.error().kind != ErrorKind::inconclusive) follows_.trouble(i, ok.error());
     }
     count = pids.size();
@@ -133,7 +136,7 @@ bool ProcessStops::crash(std::size_t i, int signal, pid_t caller) {
       hit = hit || pid == caller;
     }
   }
-  // The process that was killed directly is added below, so it must not be counted twice if it is still in the list.
+  // The process that the BPF program killed is counted separately. If it was still in the list, do not count it twice.
   const bool listed = std::find(pids.begin(), pids.end(), done) != pids.end();
   if (done != 0 && listed && at_once) --count;
   // For a syscall fault with then = "crash", changed calls are counted instead, by the supervisor.
@@ -183,8 +186,9 @@ ProcessStops::Met ProcessStops::last_met_by(std::size_t i) const {
   return {};
 }
 
-// For a process fault whose trigger was outside the node: takes the stack of the process that last met one of its
-// conditions, or else of the main process, if it is affected.
+// For a process fault that did not fire in a thread of an affected process: takes stacks of the affected process that
+// last met one of the fault's conditions. If there is none, takes stacks of the main process if it is affected, and
+// otherwise of the first affected process.
 void ProcessStops::take_from_outside(std::size_t i, const std::vector<pid_t>& pids, bool killed) {
   const bool outside =
       plan_.stacks != 0 && state_.chain(i).signalled == 0 && !plan_.chains[i].call && programs_.stacks(i).empty();
@@ -211,7 +215,7 @@ void ProcessStops::paused(std::size_t i, std::size_t count) {
 void ProcessStops::end_pause(std::size_t i) {
   auto& follow = follows_[i];
   if (!follow.paused.exchange(false)) return;
-  // If another pause of the same kind is still in effect, the node remains stopped.
+  // If another pause with the same scope is still in effect, the processes remain stopped.
   bool other = false;
   for (std::size_t k = 0; k < plan_.schedule.faults.size(); ++k) {
     other = other || (k != i && follows_[k].paused && state_.node_of(k) == state_.node_of(i) &&
@@ -219,7 +223,7 @@ void ProcessStops::end_pause(std::size_t i) {
   }
   if (!other) {
     if (auto ok = deployment_->resume(state_.node_of(i), scope_of(i)); !ok) follows_.trouble(i, ok.error());
-    // Includes the process that the BPF program stopped directly, if it still belongs to the node.
+    // Also continue the process that the BPF program stopped itself, if it still belongs to the node.
     const auto stopped = static_cast<pid_t>(state_.chain(i).signalled);
     const auto& folder = deployment_->nodes()[state_.node_of(i)].cgroup;
     const auto listed = [&] { return deployment_->processes(state_.node_of(i)); };
@@ -245,7 +249,8 @@ bool ProcessStops::pause_now(std::size_t i, pid_t tgid) {
   follows_[i].paused = true;
   follows_.struck(i, pids);
   if (plan_.chains[i].fault->scope == schedule::Scope::all) {
-    // Do not wait until all processes have stopped: the caller stops only in its held call, after this returns.
+    // Do not wait until all processes have stopped, because the caller can stop only when its call is held, after this
+    // function has returned.
     if (auto ok = deployment_->pause_at_once(state_.node_of(i)); !ok) follows_.trouble(i, ok.error());
     else ++follows_[i].changed;
   } else if (auto ok = deployment_->pause(state_.node_of(i), deploy::Scope::main); !ok) {

@@ -44,10 +44,11 @@ class ProcessStops {
     return plan_.chains[chain].fault->lose != schedule::Loss::nothing;
   }
 
-  // Called by the node's worker, or by the thread that is first informed that the process which the kernel killed has
-  // ended. The rest of the node must be killed before the node is restarted, so that the new start is not killed.
+  // Carries out the crash; only the first call for a chain has an effect. Called by the node's worker, or by the thread
+  // that is first informed that the process killed by a BPF program has ended. The remaining processes must be killed
+  // before the node is restarted; otherwise the restarted processes would be killed, too.
   void crash_once(std::size_t chain);
-  // Called when a process of the node has ended. Completes pending kills and power losses before the node may be
+  // Called when the node's main process has ended. Completes pending kills and power losses before the node may be
   // restarted.
   void on_end(std::size_t node);
   // Call it in the node's worker.
@@ -73,10 +74,11 @@ class ProcessStops {
   void watch_end(std::size_t chain, pid_t pid, int signal);
   // `killed`: the signal will end all of these processes, so they may be stopped to read their stacks.
   void take_from_outside(std::size_t chain, const std::vector<pid_t>& pids, bool killed);
-  // The process of the fault's own node that last met a condition, however long ago.
   struct Met {
     pid_t pid = 0, tid = 0;
   };
+  // The thread of the fault's own node that met the latest of the fault's conditions that such a thread has met. Zeros
+  // if there is none.
   [[nodiscard]] Met last_met_by(std::size_t chain) const;
   void paused(std::size_t chain, std::size_t processes);
 
@@ -90,7 +92,7 @@ class ProcessStops {
   PowerLosses power_;
   std::mutex crashing_;
   mutable std::mutex watching_;
-  std::map<std::size_t, std::vector<Fd>> signalled_;  // by chain: processes that may continue to run
+  std::map<std::size_t, std::vector<Fd>> signalled_;  // by chain: signalled processes that may have survived
   std::set<std::size_t> ended_;                       // chains whose signal has ended a process
 };
 

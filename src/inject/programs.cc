@@ -71,7 +71,7 @@ class Mapping {
   std::size_t size_ = 0;
 };
 
-// What notices contain, apart from the request to check the state again.
+// The contents of notices that must be kept. In addition, each notice is a request to check the state again.
 struct Notices {
   std::mutex mutex;
   std::vector<std::pair<std::size_t, Programs::Changed>> changed;
@@ -283,8 +283,8 @@ class LoadedPrograms final : public Programs {
         ROSE_CHECK(put(network_->maps.rose_endpoints, endpoint, narrow(node.index)));
       }
     }
-    // Sockets of processes that setup started are in the run's cgroup. Sockets of containers and units are in their own
-    // cgroups.
+    // A socket stays in the cgroup in which it was created. Processes that setup started may have created sockets in
+    // the run's cgroup. Containers and units have cgroups of their own.
     const auto run = node.cgroup.parent_path();
     if (left_ || run.filename() != run_id_) return {};
     ROSE_TRY(auto egress, kernel::attach_cgroup(network_->progs.rose_left_egress, run));
@@ -298,7 +298,8 @@ class LoadedPrograms final : public Programs {
   Result<void> wait_for_packets() override {
     if (network_ == nullptr) return {};
     ROSE_CHECK(wait_for_programs());
-    // With network = "host", packets are checked where the socket receives them or where they leave the host.
+    // With network = "host", packets are checked where the socket receives them or where they leave the host, and no
+    // backlog queue comes after that.
     if (plan_.on_host) return {};
     Result<void> arrived = fail(ErrorKind::environment, "cannot wait for packets in flight");
     deploy::in_netns(client_netns_.get(), [&] { arrived = wait_for_backlogs(); });
@@ -342,7 +343,7 @@ class LoadedPrograms final : public Programs {
     const int map = bpf_map__fd(inject_->maps.rose_restarts);
     rose_restart restart{};
     if (bpf_map_lookup_elem(map, &tid, &restart) != 0) return false;
-    // This is another call, made by a signal handler before it returns to the interrupted call.
+    // A different call is made by a signal handler, before it returns to the interrupted call.
     if (restart.syscall != static_cast<__u32>(syscall) || restart.ip != ip) return false;
     if (bpf_map_delete_elem(map, &tid) == 0) __sync_fetch_and_sub(&waiting, 1);
     return true;
@@ -426,7 +427,8 @@ class LoadedPrograms final : public Programs {
     bpf_iter_link_info about{};
     about.task.tid = static_cast<__u32>(tid);
     LIBBPF_OPTS(bpf_link_create_opts, options, .iter_info = &about, .iter_info_len = sizeof about);
-    // Programs for old kernels have to find the thread themselves, for one caller at a time.
+    // On old kernels, iterators have no parameters. There, the program searches for the thread `wanted`, which only one
+    // caller at a time can set.
     std::unique_lock<std::mutex> one(registers_mutex_, std::defer_lock);
     if (kernel::is_old()) {
       one.lock();
@@ -466,7 +468,8 @@ class LoadedPrograms final : public Programs {
       deploy::in_netns(client_netns_.get(), [this] { ports_.clear(); });
     }
     host_links_.clear();
-    // Nothing is delayed any more. Remaining packets are sent through the classifier that knows where they must go.
+    // No further packets are delayed. stop() sends those that are still held. They pass through the classifier in
+    // resend_, which knows their destination, so it is detached afterwards.
     if (hold_) hold_->stop();
     resend_.detach();
     open_loopback_.reset();
@@ -477,7 +480,7 @@ class LoadedPrograms final : public Programs {
   static std::uint32_t kernel_device(dev_t device) { return major(device) << 20 | minor(device); }
 
   // Only the first tracepoint must exist. The others detect what is less common or optional: writes to full disks
-  // through rings and mapped memory, and the stack at which memory ran out.
+  // through io_uring and mapped memory, and the stack of a thread that the kernel kills for lack of memory.
   Result<void> watch_limits() {
     const std::pair<const char*, const bpf_program*> points[] = {{"sys_exit", inject_->progs.rose_limit_met},
                                                                  {"signal_generate", inject_->progs.rose_signalled},
@@ -658,7 +661,7 @@ class LoadedPrograms final : public Programs {
     return found;
   }
 
-  // The address of the node's link. At the ports of other nodes it identifies the sender.
+  // The MAC address of the node's network interface. At the bridge ports of other nodes, it identifies the sender.
   static Result<rose_mac> mac_of(const deploy::Deployment& deployment, const deploy::NodeInfo& node) {
     Result<rose_mac> mac =
         fail(ErrorKind::environment, fmt::format("node '{}' has no link '{}'", node.name, deploy::kNodeLink));
@@ -674,7 +677,7 @@ class LoadedPrograms final : public Programs {
     return mac;
   }
 
-  // Call in the client namespace.
+  // Call it in the client namespace.
   Result<void> attach_port(const deploy::NodeInfo& node) {
     const auto index = ::if_nametoindex(node.bridge_port.c_str());
     if (index == 0) {
@@ -699,7 +702,7 @@ class LoadedPrograms final : public Programs {
   Fd client_netns_;
   mutable Notices notices_;
   mutable std::mutex registers_mutex_;
-  std::mutex mutex_;  // protects links and cgroups: nodes may start while others are detached
+  std::mutex mutex_;  // protects links and cgroups, because nodes may start while detach() runs
   bool detached_ = false;
   CallTables calls_;
   EntryProbes entries_;

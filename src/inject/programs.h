@@ -1,5 +1,5 @@
-// The loaded BPF programs of a schedule: conditions (inject.bpf.c) and partitions (network.bpf.c), with their maps and
-// links.
+// The loaded BPF programs of a schedule, with their maps and attachments: inject.bpf.c (conditions, and faults that
+// take effect in the thread that meets them) and network.bpf.c (partitions and bad links).
 #pragma once
 
 #include <array>
@@ -37,14 +37,14 @@ class Programs {
   // Adds a node's cgroup, which may be known only when the node starts (attached systems).
   [[nodiscard]] virtual Result<void> add_node(const deploy::NodeInfo& node) = 0;
   virtual void set_main(std::size_t node, pid_t pid) = 0;
-  // Call it when processes of an attached node were found. The addresses at which these processes listen are assigned
-  // to the node, wherever their sockets were created.
+  // Call it when processes of an attached node were found. Assigns the local addresses of their sockets to the node, in
+  // whichever cgroup the sockets were created.
   [[nodiscard]] virtual Result<void> add_sockets(const deploy::NodeInfo& node, const std::vector<pid_t>& pids) = 0;
 
   // Returns when all packets that the network programs let pass before the call have arrived or are lost.
   [[nodiscard]] virtual Result<void> wait_for_packets() = 0;
 
-  // Notes that the thread is inside a call that counts for these conditions when it returns.
+  // Records that the thread is inside a call that counts for these conditions when it returns.
   virtual void tag(pid_t tid, int syscall, const std::vector<std::uint32_t>& conditions) = 0;
   virtual void untag(pid_t tid) = 0;
   // True if the thread repeats a call that a signal had interrupted. `ip`: the address after the call's instruction.
@@ -53,7 +53,7 @@ class Programs {
 
   // The call at which the override backend fired a fault; "" if it did not.
   [[nodiscard]] virtual std::string fired_at(std::size_t chain) const = 0;
-  // The calls that the override backend changed, by fault; drain() reads them.
+  // The calls that the override backend changed, each with its fault, as far as drain() has read them.
   struct Changed {
     std::int64_t at_ns = 0;
     pid_t tid = 0;
@@ -66,15 +66,16 @@ class Programs {
     std::uint64_t rejected = 0;
   };
   [[nodiscard]] virtual Stopped stopped(std::size_t chain) const = 0;
-  // What a bad link has done so far.
+  // The counters of a bad link so far.
   struct Carried {
     rose_link link{};
     HoldCounts held;
   };
   [[nodiscard]] virtual Carried carried(std::size_t chain) const = 0;
-  // Call before a fault may fill this disk.
+  // Call it before a fault fills this disk.
   [[nodiscard]] virtual Result<void> watch_disk(dev_t device) = 0;
-  // How often calls of the node failed for lack of a descriptor, or of disk space; only if the plan watches_limits().
+  // How often calls of the node failed for lack of a descriptor, or of disk space on these disks. Counted only if
+  // Plan::watches_limits().
   [[nodiscard]] virtual std::uint64_t descriptors_lacked(std::size_t node) const = 0;
   [[nodiscard]] virtual std::uint64_t room_lacked(std::size_t node, const std::vector<dev_t>& disks) const = 0;
   // Sets the fault that now limits this resource of the node; none if the resource is not limited. The stacks of the

@@ -49,7 +49,7 @@ deploy::PacedFile::Counters SlowDisks::counters(const Slow& slow) {
   return all;
 }
 
-// Sets the pace that results from all faults in effect.
+// Sets the disk's speed to the result of all faults that are in effect on it.
 void SlowDisks::set(deploy::PacedFile& paced) {
   deploy::Pace pace;
   for (const auto& [f, slow] : slow_) {

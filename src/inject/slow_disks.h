@@ -1,4 +1,5 @@
-// Slow disks: the disk that each fault needs, and its speed. The injector decides when faults begin.
+// Slow disks. Creates the disk that each fault needs, and changes its speed. The injector decides when faults begin and
+// end.
 #pragma once
 
 #include <cstddef>

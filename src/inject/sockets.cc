@@ -56,7 +56,7 @@ struct Socket {
   rose_endpoint local{}, remote{};
 };
 
-// The sockets in the process's network namespace that are in `wanted`.
+// The sockets in the process's network namespace whose inode numbers are in `wanted`.
 std::vector<Socket> sockets_of(pid_t pid, const std::set<std::string>& wanted) {
   std::vector<Socket> found;
   if (wanted.empty()) return found;
@@ -105,8 +105,8 @@ std::optional<SocketPeer> peer_of(pid_t pid, int fd) {
 }
 
 std::optional<SocketWait> socket_wait(pid_t pid, pid_t tid) {
-  // The file contains the call's number, its six arguments, the stack pointer and the program counter. Outside calls it
-  // contains "running" or "-1 ...".
+  // The file contains the call's number, its six arguments, the stack pointer and the program counter. If the thread is
+  // not in a call, the file contains "running" or "-1 ...".
   std::istringstream words(read_file(fmt::format("/proc/{}/task/{}/syscall", pid, tid)).value_or(""));
   int number = -1;
   std::uint64_t first = 0, second = 0;

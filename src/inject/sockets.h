@@ -11,7 +11,8 @@
 
 namespace rose::inject {
 
-// Covers TCP and UDP over IPv4 and IPv6. An unspecified address (0.0.0.0, ::) is returned as sixteen zeros.
+// The local addresses and ports of the process's TCP and UDP sockets, over IPv4 and IPv6. An unspecified address
+// (0.0.0.0, ::) is returned as sixteen zeros.
 [[nodiscard]] std::vector<rose_endpoint> endpoints_of(pid_t pid);
 
 // The peer of a connected TCP or UDP socket.
@@ -21,8 +22,8 @@ struct SocketPeer {
 };
 [[nodiscard]] std::optional<SocketPeer> peer_of(pid_t pid, int fd);
 
-// The socket for which a thread waits in the kernel, in a call on one socket or in a poll of only that socket: for
-// example "recvfrom" on descriptor 7.
+// The socket for which a thread waits in the kernel, either in a call on one socket or in a poll of only that socket.
+// For example: call "recvfrom", descriptor 7.
 struct SocketWait {
   std::string call;
   int fd = -1;

@@ -27,8 +27,8 @@ namespace {
 
 constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostThreads = 4;  // number of threads of a process that is affected as a whole
-constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
+constexpr std::size_t kMostThreads = 4;  // stacks taken from one process if the fault affects the whole process
+constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;  // time limits for unwinding one stack, all stacks
 constexpr std::size_t kMostThreadsSeen = 128;  // number of threads that are examined to find running threads
 constexpr std::int64_t kStillNs =
     20'000'000;  // how long a thread may take to stop after SIGSTOP; the kill is delayed by that time
@@ -80,7 +80,7 @@ bool take_number(std::string_view& text, Number& number, int base) {
   text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
   return true;
 }
-// Called after SIGSTOP; returns true if this thread of the process has stopped.
+// Called after SIGSTOP. Returns true if this thread of the process has stopped within kStillNs.
 bool stands_still(pid_t pid, pid_t tid) {
   for (const std::int64_t until = monotonic_ns() + kStillNs; monotonic_ns() < until;
        std::this_thread::sleep_for(std::chrono::microseconds(200))) {
@@ -96,8 +96,8 @@ struct OneThread {
   bool running = false;
 };
 
-// The threads of a process in this order: the likely thread, then running threads, because they do the work, then the
-// main thread and the oldest threads.
+// At most kMostThreads threads of a process, in this order: the likely thread, running threads, because they do the
+// work, the main thread, and then the threads with the lowest ids.
 std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
   const std::string folder = fmt::format("/proc/{}/task", pid);
   std::vector<pid_t> tids;
@@ -123,8 +123,8 @@ std::vector<OneThread> threads_of(pid_t pid, pid_t likely) {
   return threads;
 }
 
-// True if this is the file that was mapped. The inode number alone does not decide, because layered file systems assign
-// new inode numbers.
+// True if this can be the file that was mapped. Its inode number must be the same, except on overlayfs, which assigns
+// its own inode numbers.
 bool is_file(const std::string& path, std::uint64_t inode) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -144,8 +144,8 @@ bool in_file(const schedule::Frame& frame, std::string_view name) {
 }
 
 // Replaces native frames by Java frames, beginning with the first frame of JVM code (generated code, or code of the JVM
-// itself). Frames further out only show how the JVM runs the methods. At a location in a method, the frames of rose's
-// agent are omitted.
+// itself). Frames further out only show how the JVM runs the methods. If rose's agent is on the stack, because the
+// thread is at a location in a method, all native frames are replaced.
 void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaFrame>& java) {
   const bool in_agent =
       std::any_of(frames.begin(), frames.end(), [](const auto& frame) { return in_file(frame, "rose-jvm.so"); });
@@ -156,7 +156,7 @@ void put_java(std::vector<schedule::Frame>& frames, const std::vector<jvm::JavaF
   for (const jvm::JavaFrame& one : java) frames.push_back({one.function, one.file, one.line, {}, 0});
 }
 
-// Replaces the frames of the interpreter by functions of Python.
+// Replaces the frames of the interpreter, and all frames further out, by Python functions.
 void put_python(std::vector<schedule::Frame>& frames, std::vector<python::Frame> python) {
   const auto begin = std::find_if(frames.begin(), frames.end(),
                                   [](const auto& frame) { return symbols::language_run_by(frame.module) == "Python"; });
@@ -238,7 +238,8 @@ void Stacks::take(std::size_t chain, pid_t pid, pid_t tid, const std::string& wh
 }
 
 void Stacks::take_reader(std::size_t chain, pid_t pid, const NodeClocks::Reader& reader) {
-  // The thread is in the hook, which no file describes, so its stack begins at the hook's caller.
+  // The thread executes rose's clock hook. No file has unwind information for the hook, so the recorded stack begins at
+  // the hook's caller.
   take(chain, pid, reader.call.tid(), "reads the clock", false, {}, [&](pid_t tid, symbols::Snapshot& snapshot) {
     if (reader.frame == 0 || !go_out(tid, reader.frame, reader.stack, snapshot)) return;
     // Go's runtime calls the vDSO on a stack of its own. Only the frame pointer leads from there to the goroutine's
@@ -318,14 +319,14 @@ void Stacks::take_running(std::size_t chain, Process& process, pid_t tid, const 
   taken.thread = thread_name(process.pid, tid);
   if (!process.stopped) ask_java(tid, read_file(fmt::format("/proc/{}/maps", process.pid)).value_or(""), taken);
   if (taken.java.frames.empty() && process.killed) {
-    // The process was listed a while ago, and a JVM may have been asked since. The id may now belong to another
-    // process, so it is checked.
+    // Some time may have passed since the process was listed, because a JVM may have been asked. Its id may now belong
+    // to another process, so signal_listed() checks it.
     process.stopped = process.stopped || kernel::signal_listed(process.pid, process.listed, SIGSTOP);
     if (process.stopped && stands_still(process.pid, tid)) {
       take(chain, process.pid, tid, why, true);
       return;
     }
-    // Wait only once for each process, because it is to be killed now.
+    // The process is to be killed now, so do not wait for its other running threads, too.
     process.killed = false;
   }
   if (!wanted(chain)) return;
@@ -460,7 +461,7 @@ Stacks::ByFault Stacks::resolve(const std::vector<std::vector<pid_t>>& living,
       auto taken = read_stack(*stack);
       taken.why = why(chain);
       java_of(node_of(chain), taken);
-      // A thread that still exists has continued since then, so it is no longer in the same functions.
+      // If the process still exists, the thread has continued since then, so it is no longer in the same functions.
       if (!kernel::process_exists(taken.pid)) ask_python(taken);
       resolve(chain, std::move(taken));
     }

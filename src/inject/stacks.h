@@ -34,14 +34,14 @@ struct TakenStack {
   std::optional<std::size_t> node;  // the thread's node, if it is not the fault's node
   std::string thread;
   std::string why;
-  symbols::Snapshot snapshot;         // the files of its maps are not found yet
+  symbols::Snapshot snapshot;         // without the files of its mappings, which resolve() finds
   std::vector<std::uint64_t> inodes;  // of the mapped files, in parallel to the maps
   std::string missing;                // what could not be copied
   jvm::JavaStack java;                // what a JVM's agent reported
   std::vector<python::Frame> python;  // what a Python process recorded
 };
 
-// Reads what a BPF program recorded. The record may be damaged and is not trusted.
+// Converts what a BPF program recorded. The record may be damaged, so its sizes and offsets are checked.
 [[nodiscard]] TakenStack read_stack(const rose_stack& stack);
 // Parses the text of /proc/PID/maps and adds its executable mappings.
 void note_maps(std::string_view text, TakenStack& taken);
@@ -50,9 +50,9 @@ class Stacks {
  public:
   // `programs` must outlive it.
   Stacks(const Plan& plan, Programs& programs);
-  // Connects the session with the JVM agents' files. `jvms` must outlive this object.
+  // Sets the session that has the files of the JVM agents. `jvms` must outlive this object.
   void connect(const jvm::Session& jvms) { jvms_ = &jvms; }
-  // Connects the session that knows in which functions the threads of Python processes are. `python` must outlive this
+  // Sets the session that knows which functions the threads of Python processes execute. `python` must outlive this
   // object.
   void connect(const python::Session& python) { python_ = &python; }
 
@@ -61,31 +61,32 @@ class Stacks {
   // Takes the stack of a thread that reads its clock and is held.
   void take_reader(std::size_t chain, pid_t pid, const NodeClocks::Reader& reader);
   // Takes stacks of a few threads of a process: first the thread that is `likely` related to the fault, then running
-  // threads. Call it before a signal is sent, or when the threads have been stopped; JVMs do not respond after that.
-  // `killed`: the signal ends the process, so a running thread may be stopped first to read its stack. This takes at
-  // most 20 ms; the thread runs for a part of that time only if the machine is busy.
+  // threads. Call it before a signal is sent, or when the threads have been stopped (`stopped`). A stopped JVM cannot
+  // report its Java frames. `killed`: the signal will end the process, so a running thread may be stopped first to read
+  // its stack. This delays the signal by at most 20 ms. On a busy machine, the thread may run for a part of that time.
   struct Process {
     pid_t pid = 0;
     pid_t likely = 0;  // 0: unknown
     bool stopped = false, killed = false;
-    kernel::ListProcesses listed = {};  // the node's processes at the time of the call
+    kernel::ListProcesses listed = {};  // returns the node's current processes
   };
   void take_process(std::size_t chain, const Process& process, const std::string& why);
-  // Takes the stack of a thread that waits in the kernel, on any node. Returns false if there are enough stacks of this
-  // fault.
+  // Takes the stack of a thread that waits in the kernel, on any node. Returns false if no more stacks are wanted for
+  // this fault.
   bool take_waiting(std::size_t chain, std::size_t node, pid_t pid, pid_t tid, const std::string& why);
   // Keeps the root directory of a running process of the node open, so that the node's files can be read when no
   // process is left.
   void note_root(std::size_t node, pid_t pid);
 
-  // The frames of everything recorded so far, by chain. `living`: the nodes' current processes. `why`: describes why
-  // the BPF programs recorded a chain's stacks.
+  // The frames of all stacks recorded so far, by chain. `living`: the nodes' current processes. `why`: returns the
+  // reason for which the BPF programs recorded a chain's stacks.
   using ByFault = std::map<std::size_t, std::vector<schedule::Stack>>;
   [[nodiscard]] ByFault resolve(const std::vector<std::vector<pid_t>>& living,
                                 const std::function<std::size_t(std::size_t)>& node_of,
                                 const std::function<std::string(std::size_t)>& why) const;
 
  private:
+  // True if the stack that the caller is about to take is wanted. Counts this stack.
   [[nodiscard]] bool wanted(std::size_t chain);
   using Adjust =
       std::function<void(pid_t tid, symbols::Snapshot& snapshot)>;  // changes the registers before the stack is read
@@ -105,7 +106,7 @@ class Stacks {
   const python::Session* python_ = nullptr;
   std::mutex asking_;
   mutable std::mutex mutex_;
-  std::map<std::size_t, std::size_t> begun_;  // by chain: number of stacks
+  std::map<std::size_t, std::size_t> begun_;  // by chain: number of calls of wanted()
   std::map<std::size_t, std::vector<TakenStack>> taken_;
   std::map<std::size_t, Fd> roots_;  // by node
 };

@@ -1,5 +1,5 @@
-// The state of an armed schedule in memory shared with BPF programs, for user space. Every step is a function of
-// bpf/inject.h that uses atomic operations, so it can be called from any thread without a lock.
+// User space's access to the state of an armed schedule, which is in memory shared with BPF programs. Each step is
+// carried out by a function of bpf/inject.h that uses atomic operations, so any thread can make steps.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class State {
   // Copies the plan's chains, conditions and edges to the arrays.
   State(const Plan& plan, SharedArrays arrays);
 
-  // Sets a function that is called after each transition made by user space, because something may have to be carried
+  // Sets a function that is called after each transition that this class makes, because a fault may have to be carried
   // out.
   void on_change(std::function<void()> ring) { ring_ = std::move(ring); }
 
@@ -52,35 +52,36 @@ class State {
   [[nodiscard]] std::uint64_t seen(std::size_t chain) const { return load(arrays_.chains[chain].seen); }
   [[nodiscard]] std::uint64_t injected(std::size_t chain) const { return load(arrays_.chains[chain].injected); }
 
-  // True if the condition's fault is not over, and the condition is current or still ahead.
+  // True if the condition's chain still waits for conditions, and this condition is the current one or a later one.
   [[nodiscard]] bool pending(std::size_t condition) const;
   [[nodiscard]] bool is_current(std::size_t condition) const;
-  // When the condition became the current one; 0: it counts from the beginning. Nothing if the time stamp is not
-  // written yet; its writer sends a notice afterwards.
+  // When the condition became the current one of its chain. 0: it has been current from the beginning. Nothing if the
+  // time stamp is not written yet; its writer sends a notice afterwards.
   [[nodiscard]] std::optional<std::uint64_t> current_since(std::size_t condition) const;
 
-  // Index + 1 of the node that a chain concerns; 0 if it concerns a role that no node had when the conditions were met.
+  // Index + 1 of the node that a chain concerns. 0 if it concerns a role and is not bound to a node yet, because its
+  // conditions are not met or no node has the role.
   [[nodiscard]] std::uint32_t node(std::size_t chain) const { return rose_chain_node(&arrays_.chains[chain]); }
-  // The node's index. Only for a chain that has fired, whose node is therefore known.
+  // The node's index. The chain must have a node, as every chain has that is armed or has fired.
   [[nodiscard]] std::size_t node_of(std::size_t chain) const;
   [[nodiscard]] std::uint32_t holder(std::size_t role) const { return load(arrays_.roles[role].holder); }
   // True if `where` (a node, a role, the node that a chain is bound to, or ROSE_ANY_NODE) currently refers to this
   // node.
   [[nodiscard]] bool is_there(std::uint32_t where, std::size_t node) const;
 
-  // Counts one match of a condition if it is the chain's current condition, on this node (if any). Returns true if it
-  // was the last match of the last condition.
+  // Counts one match of a condition if it is the chain's current condition. `node`: where the match happened;
+  // ROSE_ANY_NODE: on no particular node. Returns true if it was the last match of the last condition.
   bool count(std::size_t condition, std::uint32_t pid, std::uint32_t tid, std::uint64_t now,
              std::uint32_t node = ROSE_ANY_NODE);
-  // For a chain whose conditions were met when no node had its role: fires or arms the chain if a node has the role
-  // now.
+  // For a chain whose conditions are met: arms the chain if it waits for a call, otherwise fires it. Returns false if
+  // that is not possible. If no node has the chain's role yet, call it again when a node takes the role.
   bool settle(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
   // Fires a chain and opens the chains that come `after` it. Returns false if it has already fired, another chain of
   // its group has fired, or no node has its role.
   bool fire(std::size_t chain, std::uint32_t pid, std::uint32_t tid, std::uint64_t now);
   // Records that the workload has begun.
   void begin(std::uint64_t now);
-  // Ends a partition now. Has no effect if it has already ended.
+  // Ends a lasting fault now (ROSE_LASTS). Has no effect if the fault has already ended.
   void end(std::size_t chain, std::uint64_t now);
 
   std::uint64_t add_seen(std::size_t chain) { return __sync_add_and_fetch(&arrays_.chains[chain].seen, 1); }

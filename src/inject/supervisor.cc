@@ -175,11 +175,11 @@ class Supervisor::Listener {
       const std::lock_guard lock(mutex_);
       held_.emplace(id, chain);
     }
-    // The call may have been released or disarmed before it was in the list.
+    // The chain may have been released, or the supervisor disarmed, before the call was in the list.
     continue_released();
   }
 
-  // Releases held calls whose pause or block is over.
+  // Continues held calls whose pause or block is over or whose event's turn has come, or all of them after disarm().
   void continue_released() {
     std::vector<std::uint64_t> ids;
     {
@@ -216,7 +216,7 @@ class Supervisor::Listener {
     const bool waits = alive(response.id);
     const std::lock_guard lock(mutex_);
     delayed_.emplace(static_cast<std::uint64_t>(monotonic_ns()) + static_cast<std::uint64_t>(delay_ns), response);
-    // Workers also call this, while this thread sleeps.
+    // The caller may be a worker, so wake the listener's thread.
     add_to(wake_.get());
     return waits;
   }
@@ -226,7 +226,7 @@ class Supervisor::Listener {
 
   void receive() {
     seccomp_notif request{};
-    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // it has already ended
+    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0) return;  // the caller has already ended
     if (ledger_) ledger_->taken(request.id);
     decide(request);
     while (!later_.empty()) {
@@ -381,7 +381,7 @@ class Supervisor::Listener {
   }
 
   struct Carried {
-    std::int64_t result = 0;  // of the call that rose has made; -errno
+    std::int64_t result = 0;  // of the call that rose has made; -errno if it failed
     bool cut = false;         // it did less than was asked for, because of the fault
   };
 
@@ -562,7 +562,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
   }
 
   Decision decision;
-  // The call was interrupted by a signal and is repeated. It was counted and passed the first time.
+  // If a signal interrupted the call and it is repeated now, it was already counted the first time.
   if (programs_ != nullptr && programs_->take_restart(call.tid(), call.number(), ip)) return {};
 
   for (const auto id : returning) {

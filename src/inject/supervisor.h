@@ -1,5 +1,5 @@
-// Answers the seccomp notifications of a node: counts calls for syscall faults and `before`, informs BPF programs which
-// calls count for conditions, and changes, delays, carries out or holds calls as the schedule requires.
+// Answers the seccomp notifications of a node: counts calls for syscall faults and `before`, reports to BPF programs
+// which calls count for conditions, and changes, delays, carries out or holds calls as the schedule requires.
 //
 // There is one thread per listener, and each start of the node creates a listener. All threads of a node use one lock,
 // so that "the nth call" is exact across processes, threads and restarts. Listeners are served until their processes
@@ -37,14 +37,14 @@ class FaultActions {
   virtual ~FaultActions() = default;
   // Signals the node for the crash. Returns true if process `tgid` was among those signalled.
   virtual bool crash_now(std::size_t chain, pid_t tgid, int signal) = 0;
-  // Stops the node for the pause, without waiting until it has stopped. Returns true if `tgid` is among those stopped:
-  // its call is held until Supervisor::release.
+  // Stops the node for the pause. Returns true if process `tgid` is among those stopped; its call is then held until
+  // Supervisor::release. If the pause affects the whole node, does not wait until all processes have stopped.
   virtual bool pause_now(std::size_t chain, pid_t tgid) = 0;
   // Reports that the call's thread waits in the call from now on, until Supervisor::release.
   virtual void block_now(std::size_t chain) = 0;
   // Reports that a call that would complete this event waits for the event's turn, until Supervisor::release.
   virtual void turn_waits(std::size_t chain) = 0;
-  // Reports that a fault is about to take effect on this call, in which its thread is held.
+  // Reports that a fault is about to take effect on this call. The thread is held in the call meanwhile.
   virtual void hit(std::size_t chain, NotifiedCall& call) = 0;
   // Reports the call at which a fault fired.
   virtual void fired_at(std::size_t chain, const std::string& call) = 0;
@@ -86,9 +86,9 @@ class Supervisor {
   struct Decision;
   friend class Listener;
 
-  // True if the call would complete its event before the event's turn.
+  // True if the call would complete its event before the event's turn. Counts the call in begun_.
   [[nodiscard]] bool is_too_early(std::uint32_t condition, pid_t tid);
-  // True if the fault has changed all the calls that it was meant to change.
+  // True if the fault affects no further calls: it has fired, and a syscall fault has also changed all `times` calls.
   [[nodiscard]] bool is_over(std::size_t chain) const;
   Decision decide(NotifiedCall& call, const std::function<bool()>& alive, bool& own_exec, pid_t main_pid,
                   std::uint64_t ip);
@@ -108,8 +108,8 @@ class Supervisor {
   std::condition_variable work_done_;
   int working_ = 0;
   std::mutex counting_;
-  // For events, protected by counting_: calls that began while their condition was current, and events that are no
-  // longer waited for.
+  // For events, protected by counting_. begun_: by condition, the number of matching calls that began while the
+  // condition was current. released_events_: chains of events whose calls are not held any more.
   std::map<std::uint32_t, std::uint64_t> begun_;
   std::set<std::size_t> released_events_;
   std::mutex listeners_mutex_;

@@ -51,7 +51,7 @@ void Waits::watch_start(std::size_t node, pid_t pid) {
   }
 }
 
-// Accepts processes of all nodes, because the conditions of an event may be met by another node than its own.
+// Accepts processes of all nodes, because the conditions of an event may be met on a node other than its own.
 Fd Waits::open(pid_t pid) const {
   return kernel::open_listed(pid, [&] {
     std::vector<pid_t> all;
@@ -143,7 +143,7 @@ void Waits::end() {
   holder_->stop();
   for (const std::size_t i : plan_.holders) {
     const auto signalled = state_.chain(i).signalled;
-    // The thread arrived at the very end and was not held, so its process must be continued.
+    // The thread got its signal (SIGSTOP) too late to be held. The signal stopped the whole process, so continue it.
     if (signalled != 0 && signalled != ROSE_NOT_HELD && holder_->held(i) == Hold::none)
       if (const Fd process = open(static_cast<pid_t>(signalled))) (void)kernel::pidfd_signal(process.get(), SIGCONT);
   }

@@ -1,5 +1,6 @@
-// Threads that wait: at a location in their program (a block), or because their event came before its turn. Knows which
-// threads are held and since when; the injector decides when a block begins and ends.
+// Threads that are made to wait, by a block or because they would complete an event before its turn. They wait at a
+// location in their program or in a call. Records which threads are held and since when; the injector decides when a
+// block begins and ends.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +19,7 @@
 
 namespace rose::inject {
 
-// The interval of checks while a BPF program is about to send its signal.
+// The interval of checks whether a BPF program has sent its signal to a thread.
 inline constexpr std::uint64_t kSignalPollNs = 200'000;
 
 class Waits {
@@ -33,21 +34,25 @@ class Waits {
   // Starts the tracer if a thread may have to wait at a location. `chains`: in memory shared with BPF programs.
   [[nodiscard]] Result<void> start(const rose_chain* chains);
 
-  // Starts tracing the chain's node, so that threads that reach its location from now on can be held alone.
+  // Starts tracing the processes of the chain's node, so that a thread that reaches the chain's location from now on
+  // can be held without stopping its process.
   void watch(std::size_t chain);
-  // Handles another start of a node while a thread may still reach the location.
+  // Call it when a process of the node was started. Traces this process, too, if watch() was called for a chain of the
+  // node that may still hold a thread.
   void watch_start(std::size_t node, pid_t pid);
 
-  // Holds a block's thread at its location. Returns false if the BPF program has not sent the signal yet.
+  // Lets the node's worker hold the chain's thread at its location. Returns false if the BPF program has not sent the
+  // thread its signal yet.
   [[nodiscard]] bool take(std::size_t chain);
   [[nodiscard]] Hold held(std::size_t chain) const { return holder_ ? holder_->held(chain) : Hold::none; }
   // Lets the chain's thread continue, wherever it waits.
   void release(std::size_t chain, std::uint64_t when);
 
-  // A call of an event came before its turn and is held.
+  // Reports that a call is held because it would complete the event before the event's turn.
   void hold_for_turn(std::size_t chain);
-  // For an event that waits for its turn: returns true when its turn has come. Sets `next` to the time of the next
-  // check.
+  // Checks an event that may have to wait for its turn. Releases its thread when the turn has come, or when the thread
+  // cannot be held or was held for the maximum time. Returns true if the event happened with this call. Lowers `next`
+  // to the time of the next check.
   bool follow_turn(std::size_t chain, std::uint64_t& next);
 
   [[nodiscard]] bool began(std::size_t chain) const { return waits_[chain].since_ns != 0; }
