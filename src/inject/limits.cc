@@ -32,7 +32,7 @@ constexpr int kHeldRounds = 3;    // calls of tighten(), kSettlePollNs apart, be
 
 Controller controller_of(FaultKind kind) { return kind == FaultKind::memory ? Controller::memory : Controller::cpu; }
 
-// The limit in the unit of the controllers, or as a number of descriptors.
+// The fault's limit: bytes of memory, millionths of one processor, or a number of descriptors.
 std::uint64_t amount_of(const Fault& fault) {
   return fault.kind == FaultKind::cpu ? static_cast<std::uint64_t>(std::llround(fault.resource.share * 1e6))
                                       : static_cast<std::uint64_t>(fault.resource.limit);
@@ -379,7 +379,7 @@ std::uint64_t Limits::killed(std::size_t index) const {
   return kernel::times_felt(group->second.folder, Controller::memory, group->second.place.v2);
 }
 
-// Reads how often the limit has taken effect so far.
+// Records how often the limit has been reached, and how often it has taken effect, so far.
 void Limits::look(std::size_t f) {
   const Fault& fault = plan_.schedule.faults[f];
   InForce& limit = *faults_[f];

@@ -31,8 +31,9 @@ struct HoldCounts {
 
 class PacketHold {
  public:
-  // Creates the interface in the calling thread's network namespace, as a port of the bridge with interface number
-  // `bridge` (0: none) that receives no flooded packets and learns no addresses, and starts to serve it.
+  // Creates the interface in the calling thread's network namespace and starts to serve it. `bridge`: the interface
+  // number of the bridge of which it becomes a port; 0: none. The port receives no flooded packets and learns no
+  // addresses.
   [[nodiscard]] static Result<std::unique_ptr<PacketHold>> create(std::vector<HoldRule> rules, int bridge);
   virtual ~PacketHold() = default;
 

@@ -52,8 +52,8 @@ bool OwnConditions::read_logs(std::uint64_t& next) {
     }
   }
   if (waiting) next = std::min(next, now_ns() + kLogPollNs);
-  // Samples are taken after reading and get the current time. With an older time stamp, a sample would hide lines that
-  // were printed since then.
+  // Samples are taken after reading, and get the current time. With an older time stamp, a reader that starts at the
+  // sample would skip the lines that were logged between that time and now.
   for (std::size_t node = 0; node < needed.size(); ++node) {
     if (needed[node]) tails_[node].sample(now_ns());
   }

@@ -180,7 +180,7 @@ Result<void> Planner::met_by_role(std::size_t id, const std::vector<std::size_t>
   condition.data.count = 1;
   condition.data.role = static_cast<__u16>(*index);
   condition.words = fmt::format("{} being the {}", name, source.role.empty() ? "last in " + function : source.role);
-  // The kernel detects when a node takes the role. User space detects that a node already has it.
+  // A BPF program detects when a node takes the role. OwnConditions detects that a node already has it.
   return functions(static_cast<std::uint32_t>(id), ProbePoint{function}, nodes);
 }
 

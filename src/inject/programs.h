@@ -19,7 +19,7 @@ namespace rose::inject {
 // Indexed by DWARF register number; the last one is the instruction pointer.
 using StackRegisters = std::array<std::uint64_t, ROSE_REGISTERS>;
 
-inline constexpr std::size_t kMostChangedCalls = 65'536;  // limit for remembered calls
+inline constexpr std::size_t kMostChangedCalls = 65'536;  // at most this many calls are returned by changed()
 
 class Programs {
  public:
@@ -28,7 +28,7 @@ class Programs {
   virtual ~Programs() = default;
 
   [[nodiscard]] virtual SharedArrays arrays() = 0;
-  // Becomes readable when a BPF program has made a transition; drain() empties it.
+  // Becomes readable when a BPF program has sent a notice, for example about a transition; drain() reads all notices.
   [[nodiscard]] virtual int notice_fd() const = 0;
   virtual void drain() = 0;
 

@@ -569,7 +569,8 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
     if (is_too_early(id, call.tid())) decision.turn = plan_.conditions[id].data.chain;
   }
 
-  // Determine all armed chains before the first one fires, so that a call cannot both open a fault and match it.
+  // Determine all armed chains before the first one fires. Otherwise this call could fire one fault and thereby arm
+  // another one, and count for that one, too.
   std::vector<std::uint32_t> armed;
   for (const auto id : meant) {
     const auto now = state_.state(id);

@@ -19,7 +19,7 @@
 
 namespace rose::inject {
 
-// The interval of checks whether a BPF program has sent its signal to a thread.
+// The interval between checks whether a BPF program has sent a thread its signal.
 inline constexpr std::uint64_t kSignalPollNs = 200'000;
 
 class Waits {
