@@ -28,7 +28,8 @@ namespace {
 constexpr std::size_t kBytes = sizeof rose_stack::words;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kMostThreads = 4;  // stacks taken from one process if the fault affects the whole process
-constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;  // time limits for unwinding one stack, all stacks
+// Time limits for unwinding: for one stack, and for all stacks of a run.
+constexpr std::int64_t kOneNs = 2 * kSecond, kAllNs = 10 * kSecond;
 constexpr std::size_t kMostThreadsSeen = 128;  // number of threads that are examined to find running threads
 constexpr std::int64_t kStillNs =
     20'000'000;  // how long a thread may take to stop after SIGSTOP; the kill is delayed by that time
