@@ -36,7 +36,7 @@ def traced_round(rose, load, pid, work):
     tracer = subprocess.Popen([rose, "trace", "--pid", str(pid), "--control", f"{work}/sock", "-o", f"{work}/dump.bin"],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        # a line says that the tracer is attached; the end of the output says that it is not
+        # The first line reports that the tracer is attached. If the output ends before it, the tracer did not start.
         if not tracer.stdout.readline():
             raise SystemExit("overhead.py: 'rose trace' did not start; run it by hand to see why")
         return round_of(load, pid)

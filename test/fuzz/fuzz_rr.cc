@@ -1,9 +1,9 @@
 // Recordings of librose-rr: no bytes may make the reader read outside the recording, run forever, or return records
 // whose positions are wrong.
 //
-// The input is copied into the smallest possible ring, which has 64 KiB and otherwise contains zeros. If the first byte
-// is 'S', the heads of records get correct checksums, because otherwise a fuzzer never reaches the code after the
-// check. If the first byte is another one, the input is not changed.
+// The first byte of the input is an option. The rest is copied into the smallest possible ring, which has 64 KiB and
+// otherwise contains zeros. If the first byte is 'S', the heads of records get correct checksums, because otherwise a
+// fuzzer never reaches the code after the check. Otherwise, nothing is changed.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

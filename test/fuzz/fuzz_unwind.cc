@@ -1,6 +1,7 @@
 // A copied thread of an untrusted process, with a file of that process: no bytes may make the unwinder read outside the
-// copy and the file, or run forever. The input consists of 17 registers, 4 maps (address and file of each), a stack of
-// up to half of the input, and the file.
+// copy and the file, or run forever. The input consists of 17 registers, 4 mappings, a stack (half of the rest, at most
+// 4 KiB), and the file. A mapping has three words: start, end, and the file offset with a bit that is set if there is a
+// file.
 #include <sys/mman.h>
 #include <unistd.h>
 

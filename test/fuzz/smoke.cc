@@ -315,7 +315,8 @@ Seeds worker_seeds() {
           rose::engine::to_bytes(begin) + rose::engine::to_bytes(made), "lxc exec 'a b' -- \"rose\" wor\\ker"};
 }
 
-// Recordings that the library made: one half full, one wrapped around.
+// Recordings that the library made: one empty, one with a few records, and one that wrapped around. Each is a seed with
+// and without corrected checksums (see fuzz_rr.cc).
 Seeds rr_seeds() {
   Seeds seeds;
   std::string folder = std::filesystem::temp_directory_path() / "rose-fuzz-XXXXXX";

@@ -102,7 +102,8 @@ TEST_CASE("a folder of root that another user has moved into a removed one is ke
   fs::create_directories(top / "run/node/own");
   REQUIRE(::chown((top / "run/node").c_str(), kStranger, kStranger) == 0);
   REQUIRE(write_file(top / "run/node/own/file", "text"));
-  // Folders may also be nested more deeply than the number of descriptors that a process may open.
+  // 70 levels are more than a removal keeps open at once. Deeper folders are first moved up, which must not bypass the
+  // check.
   fs::path deep = top / "run/node";
   for (int i = 0; i < 70; ++i) {
     deep /= "d";
@@ -211,7 +212,7 @@ TEST_CASE("removal follows no symbolic link and works at any depth", "[base]") {
   scene.link("out", "../secret");
   fs::create_directories(scene.top / "node/a/b/c");
   fs::create_directory_symlink(scene.top / "secret", scene.top / "node/a/b/out");
-  {  // deeper than the limit of descriptors, and with a path longer than the limit of paths
+  {  // more levels than a removal keeps open at once, and more than the usual limit of 1024 open descriptors
     OpenFolder at = opened(scene.top / "node");
     for (int i = 0; i < 1500; ++i) {
       auto inner = at.make("d", std::nullopt);
@@ -353,7 +354,8 @@ TEST_CASE("a path that anybody but trusted users could replace is detected", "[b
   CHECK(exchangeable_by_others(root, top / "a/link/new") == top / "a");
 }
 
-TEST_CASE("a user who could replace a link in a folder's path, or is in its ACL, is detected", "[base]") {
+TEST_CASE("a user who could replace a link in a folder's path, or may write by its access list, is detected",
+          "[base]") {
   if (!is_root()) return;
   const test::Folder top;
   REQUIRE(::chmod(top.path.c_str(), 0755) == 0);
@@ -369,7 +371,7 @@ TEST_CASE("a user who could replace a link in a folder's path, or is in its ACL,
   fs::create_symlink("loop", top / "loop");
   CHECK(exchangeable_by(user, top / "loop/b"));
 
-  // An access list that permits root and user 12345 to read and write, and everybody else to read.
+  // An access list that grants all rights to the owner (root) and to kStranger, and all but writing to everybody else.
   struct Entry {
     std::uint16_t tag, rights;
     std::uint32_t id;
@@ -398,7 +400,7 @@ TEST_CASE("a folder that replaces one being copied does not change its owner", "
     REQUIRE(::chown(to.c_str(), kStranger, 0) == 0);
     REQUIRE(::chmod((to / "keys").c_str(), 0700) == 0);
     const Fd keys(::open((to / "keys").c_str(), O_PATH | O_CLOEXEC));
-    // so that the file's timestamps are older than those of the new folders
+    // so that the timestamps of `keys` are older than those of the folders that the copy creates
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::atomic<bool> stop{false};
     std::thread attacker([&] {

@@ -152,7 +152,7 @@ TEST_CASE("devices and pipes are written to, not replaced") {
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   {
     REQUIRE(AtomicFile::create(folder / "pipe").has_value());
-  }  // creating the AtomicFile did not open the pipe: it did not wait for a reader, and a reader would notice nothing
+  }  // creating an AtomicFile must not open the pipe: that would block without a reader, and affect one that waits
   // A write does not wait for a reader either. If it did, only kill -9 could end this test.
   const Result<void> unread = write_file(folder / "pipe", "x");
   REQUIRE_FALSE(unread);
@@ -296,7 +296,7 @@ TEST_CASE("a command that exceeds its time limit is killed with its children") {
   int child = 0;
   REQUIRE(std::sscanf(text->c_str(), "%d %d", &shell, &child) == 2);
   CHECK(::kill(shell, 0) != 0);
-  // init reaps the process, so that after a short time it is gone or a zombie.
+  // The killed child is a zombie until its new parent, init, reaps it. Both states are accepted.
   bool gone = false;
   for (int i = 0; i < 1000 && !gone; ++i) {
     const auto state = read_file(fmt::format("/proc/{}/stat", child));

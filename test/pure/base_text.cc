@@ -23,7 +23,7 @@ TEST_CASE("paths are made absolute and normalised") {
   CHECK(resolve_dots("/") == "/");
   CHECK(resolve_dots("//a/../b/..") == "/");
   CHECK(resolve_dots("") == "");
-  // If a relative path leads into unknown folders, ".." of an unknown folder must be kept.
+  // ".." at the start of a relative path must be kept, because the name of the folder that it leaves is unknown.
   CHECK(resolve_dots("a/../../../b/./c/..") == "../../b");
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("any text is quoted as valid TOML") {
     REQUIRE(root.has_value());
     CHECK(root->find("x")->value.text == text);
   }
-  // These bytes are not UTF-8: a stray one, a sequence that is cut, one that is too long, a surrogate.
+  // These bytes are not valid UTF-8: a stray byte, a truncated sequence, an overlong encoding, a surrogate.
   CHECK(toml::literal("a\xff"
                       "b") == "\"a?b\"");
   CHECK(toml::literal("a\xe6\x97") == "\"a??\"");

@@ -275,7 +275,7 @@ TEST_CASE("meanings of messages are read from the file and the folder beside it"
   CHECK(says("the platter is bent") == 1);
   CHECK(says("n2 walked out") == 1);
 
-  // Without the folder, the new configuration has no tables.
+  // A configuration that is read later, without the folder and without [[meaning]] tables, replaces these meanings.
   std::filesystem::remove_all(folder / "knowledge");
   REQUIRE(write_file(folder / "rose.toml", kOneNode));
   REQUIRE(config::read_config(folder / "rose.toml"));

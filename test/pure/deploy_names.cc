@@ -134,7 +134,7 @@ std::string query(const std::string& name, char type) {
   return "\x12\x34\x01\0\0\1\0\0\0\0\0\1"s + label(name) + "\0"s + type + "\0\1"s + "\0\0\x29\x04\xd0\0\0\0\0\0\0"s;
 }
 
-// Everything of an answer after its identification: flags, counts, the question and the answers.
+// A whole answer to such a query: identification, flags, counts, the question and the answers. It has no EDNS record.
 std::string answered(char code, char count, const std::string& name, char type, const std::string& answers) {
   return "\x12\x34\x81"s + static_cast<char>(0x80 | code) + "\0\1\0"s + count + "\0\0\0\0"s + label(name) + "\0"s +
          type + "\0\1"s + answers;

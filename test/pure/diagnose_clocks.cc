@@ -66,8 +66,8 @@ TEST_CASE("a clock step recorded while a tracer ran is injected at the same time
   CHECK(clock->fault.duration_ns == 4 * kSecond);
   CHECK(clock->why.find("n3: the clock was set forward by 1h") == 0);
 
-  // Small steps are harmless, because programs that adjust the clock make them. The other two texts do not report a
-  // step.
+  // Small steps are harmless, because programs that adjust the clock make them. The other two texts do not describe a
+  // single step.
   dumps = hosts();
   dumps[2].meta().clock = {trace::step_text("n3", at(6), 20 * kMillisecond),
                            "n3: the clock was set 3 times more before", "n3: clock 2 ms ahead of n1"};

@@ -126,7 +126,7 @@ TEST_CASE("a condition on a socket call matches the port of the service, on the 
 TEST_CASE("an event's occurrence number counts all earlier events that meet its condition") {
   Dump dump;
   opened(dump, 1, "/srv/n1/log", O_CREAT | O_TRUNC);
-  opened(dump, 2, "/srv/n1/log", O_CREAT);  // the condition of the next event counts this one, too
+  opened(dump, 2, "/srv/n1/log", O_CREAT);  // its condition counts the event before, too, which also has O_CREAT
   opened(dump, 3, "/srv/n1/log", O_CREAT | O_TRUNC);
   opened(dump, 3.5, "/srv/n2/log", O_CREAT, "n2");  // this event is one of another node
   opened(dump, 4, "/srv/n1/log", O_CREAT);

@@ -1,5 +1,5 @@
-// Exceptions in logs: at which places they are thrown, which candidates they become, and how the search finds the visit
-// of the place at which the exception must be thrown.
+// Exceptions in logs: at which sites they are thrown, which candidates they become, and how the search finds the visit
+// of the site (its first, second, ... execution) at which the exception triggers the bug.
 #include <catch2/catch.hpp>
 
 #include "diagnose_log_inputs.h"
@@ -77,7 +77,7 @@ TEST_CASE("methods that the configuration names, by name or file, come first") {
   CHECK(sites(text, java({"org.y.*"}))[0] == "java.io.EOFException org.wire.Wire.read:96");
 }
 
-TEST_CASE("a cause is thrown where it was caught; without a frame for it, its wrapper is thrown") {
+TEST_CASE("a cause is thrown where it was caught; if the cause has no frames, its wrapper is thrown") {
   const std::string wrapped =
       "org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"
       "Caused by: java.util.concurrent.TimeoutException\n\tat org.lib.Future.get(Future.java:7)\n\tat "
@@ -86,8 +86,8 @@ TEST_CASE("a cause is thrown where it was caught; without a frame for it, its wr
                                                    "java.util.concurrent.TimeoutException org.x.Store.load",
                                                    "org.x.LoadException org.x.Store.load",
                                                    "org.x.LoadException org.x.Main.run:9"});
-  // Although Main.run is the only method in the configuration, it is not the place, because it did not see the cause of
-  // the exception.
+  // Main.run is the only method in the configuration. Still, the exception is not thrown there, because Main.run
+  // received only the wrapper and not its cause.
   CHECK(sites(wrapped, java({"org.x.Main.*"}))[0] == "java.util.concurrent.TimeoutException org.lib.Future.get");
   CHECK(
       sites("org.x.LoadException: cannot load\n\tat org.x.Store.load(Store.java:16)\n\tat org.x.Main.run(Main.java:9)\n"

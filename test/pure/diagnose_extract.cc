@@ -1083,7 +1083,7 @@ TEST_CASE("a kill of a worker whose main process survives is injected with scope
   CHECK(plan.candidates[0].fault.scope == schedule::Scope::others);
   REQUIRE(plan.schedules.size() == 1);
   CHECK(plan.schedules[0].faults[0].scope == schedule::Scope::others);
-  // If other processes of the node continue to have failures, these are not part of its end.
+  // Later failures of the node's other processes are not part of the worker's end.
   Dump further = dump;
   further.scf(10.5, "n1", "openat", EACCES, "/data/n1/lock");
   CHECK(discarded(plan_of(config, further), "own end") == 0);
@@ -1248,7 +1248,7 @@ TEST_CASE("the shape of a failed call follows from how it failed in the dump") {
     CHECK(c.alternatives[1].when.size() == 1);
     CHECK(c.alternatives[2].times == 1);
   }
-  SECTION("a write to a file created during the workload fails at its first occurrence") {
+  SECTION("a write to a file created during the workload is failed at its first occurrence") {
     Dump dump;
     dump.sys(4.9, "n1", "openat", "/data/n1/snapshot-200.tmp");
     dump.scf(5, "n1", "write", ENOSPC, "/data/n1/snapshot-200.tmp");
@@ -1257,7 +1257,7 @@ TEST_CASE("the shape of a failed call follows from how it failed in the dump") {
     CHECK(c.fault.when.empty());
     CHECK(c.fault.count == 1);
   }
-  SECTION("a write to a file that existed before the workload fails from its time on") {
+  SECTION("a write to a file that existed before the workload is failed from the time of the failure on") {
     Dump dump;
     dump.sys(-2, "n1", "openat", "/data/n1/log");
     dump.scf(5, "n1", "write", ENOSPC, "/data/n1/log");
@@ -1544,7 +1544,7 @@ TEST_CASE("silences of an address that two nodes share are one partition of that
   known_silence(dump, 5, 12, 2, 1, true, 0.2);
   known_silence(dump, 5, 12, 3, 1, true, 0.2);
   known_silence(dump, 5, 12, 1, 2, true, 0.2);
-  // n4 shares the network of n1. Its tracer recognises n4 by the cgroup.
+  // n4 shares the network of n1. The tracer still recognises the processes of n4 by their cgroup.
   dump.silence(5, 12, "n4", "10.77.0.3", "10.77.0.1").flags = trace::kOutstanding;
   dump.ends(30);
   const Plan plan = plan_of(config, dump);

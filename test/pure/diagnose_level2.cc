@@ -1,5 +1,5 @@
-// Level 2 on a scripted cluster. It injects faults at the nth call, and after what a node did before it crashed or
-// paused.
+// Level 2 on a scripted cluster. Failed calls are injected at the nth occurrence. Crashes and pauses are injected after
+// the events that preceded them in production.
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -538,8 +538,8 @@ TEST_CASE("level 2: a context met in another order is tried at the occurrence wi
     CHECK(d.found->faults.at(0).when.back().count == 2);
   }
   SECTION("neither occurrence has production's order, and the branch ends") {
-    // In the test, the node calls other functions between x(), elect() and the second flush(). In production, it called
-    // these functions at another time.
+    // In production, the node called a(), then c(), then b() before it crashed. In the test, both calls of b() directly
+    // follow a().
     const std::vector<Act> other{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "a"), enters(4, "n1", "c"),
                                  enters(5, "n1", "b")};
     const std::vector<Act> testing{enters(1, "n1", "a"), enters(2, "n1", "c"), enters(2.5, "n1", "a"),

@@ -129,7 +129,7 @@ TEST_CASE("level 3: a crash at a site inside the last function of its context is
   CHECK(noted);
 }
 
-TEST_CASE("level 3: sites and calls take turns, sites that no probing run reached are skipped, others come last") {
+TEST_CASE("level 3: sites and calls take turns, unreached sites are skipped, other instructions come last") {
   const auto config = deployment();
   Code code = store_code();
   std::vector<Act> acts = store_acts();

@@ -42,8 +42,8 @@ Diagnosis found_with(FaultKind kind, const Dump& dump, std::vector<Act> acts, co
   return *std::move(d);
 }
 
-// True if faults of this kind (several, or a disk fault) came too late in a schedule, which was then tried with the
-// faults armed earlier.
+// True if the search tried a schedule again with its faults armed earlier, because they had been armed too late. The
+// first fault must be of this kind. Unless it is a full disk, the schedule must have several faults.
 bool earlier(const Diagnosis& d, FaultKind kind) {
   return std::any_of(d.tried.begin(), d.tried.end(), [&](const Tried& tried) {
     const auto& faults = tried.schedule.faults;

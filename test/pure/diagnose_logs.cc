@@ -455,8 +455,8 @@ TEST_CASE("beside a dump, logs add candidates only for what the dump's window do
 
 TEST_CASE("if a log leaves the time of a kill open, each infrequent event of the node is an injection point") {
   const auto config = deployment();
-  // In its log, each start of the node is two lines. Everything else happens between them: a checkpoint in the middle,
-  // and many other calls, most of them before it.
+  // The node logs only its starts, with two lines each. It does not log what it does between two starts: a checkpoint,
+  // and many other events, most of them before the checkpoint.
   std::vector<Act> acts{{0.1, "n2", "", "openat", "/run/x/store.db"}};
   for (int i = 0; i < 30; ++i) acts.push_back({1 + 0.25 * i, "n2", "put", "", ""});
   acts.push_back({9, "n2", "checkpoint", "", ""});
@@ -598,7 +598,8 @@ TEST_CASE("connections closed by a node's end are not a partition, and give the 
   const auto config = deployment();
   const trace::Trace control = usual_run();
   const std::string open = line(0, "starting server") + line(0.1, "listening"), quiet = open + line(30, "done");
-  // In the run without faults, n2 logs its next line only much later. So its own log does not show when it ended.
+  // In the run without faults, n2 also logs nothing for 2.5 s after its block. So its own log does not show when it
+  // ended.
   const std::vector<std::string> usual{
       quiet, open + line(10, "a block is stored") + line(12.5, "the next block is stored") + line(30, "done"), quiet};
   const auto with = [&](const std::string& missed) {
@@ -1008,7 +1009,7 @@ TEST_CASE("a node that peers miss while it starts or stops is not partitioned; o
   CHECK(cut[0].why.find("of n2") != std::string::npos);
   CHECK(std::abs(cut[0].first_ts - log_begin() - 18'000'000'000) < 500'000'000);
   for (std::size_t i = 1; i < cut.size(); ++i) CHECK(cut[i].plainness <= 0.1);
-  // Of n3's log, only the end exists. It begins with an ordinary line, so it is unknown since when n3 was listening.
+  // Only the end of n3's log exists. It begins with an ordinary line, so it does not show when n3 started to listen.
   const std::string tail =
       line(14, "a compaction is started") + line(15, "a compaction is done") + line(16, "a compaction is started");
   const Plan late = planned(config,

@@ -530,7 +530,7 @@ TEST_CASE("a bug with a rate of 60 % is found in nearly all seeded searches") {
     rates += d.tally.rate();
   }
   CHECK(found >= 59);
-  CHECK(rates / found >= 0.48);  // this is 80 % of the rate that is possible
+  CHECK(rates / found >= 0.48);  // 80 % of the bug's rate of 60 %
 }
 
 TEST_CASE("two failed calls that are needed together are found") {
@@ -655,7 +655,8 @@ TEST_CASE("calls that runs may not make are armed as alternatives once no fault 
   for (int i = 0; i < 12; ++i)
     dump.scf(0.5 + i, "n1", "openat", EIO, fmt::format("/data/n1/table-{}.db", static_cast<char>('a' + i)));
   dump.ends(30);
-  // Runs without faults make none of these calls. With the fault, two of them are made, and the bug needs the second.
+  // The first three runs make none of these calls, so the calls seem not to occur. Later runs make two of them. The bug
+  // needs the second.
   const auto search = [&](bool window, Play& play) {
     play.acts_of = [](int run) {
       return run < 3 ? std::vector<Act>{}

@@ -321,7 +321,7 @@ TEST_CASE("noise: an old fault is not combined with every step of the last one")
   std::vector<Act> acts;
   Dump dump(false);
   dump.paused(-3 * kHour, -3 * kHour + 8, "n1");
-  for (int i = 0; i < 30; ++i)  // so many other events follow that the pause ended long before the last fault
+  for (int i = 0; i < 30; ++i)  // many other events, so that the pause is an old event when the last fault occurs
     dump.scf(-2 * kHour + 200 * i, "n1", "access", ENOENT,
              fmt::format("/data/n1/{}{}", static_cast<char>('a' + i % 26), i < 26 ? "file" : "table"));
   int number = 0;

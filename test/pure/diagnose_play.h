@@ -27,7 +27,7 @@ inline Act calls(double t, std::string node, std::string syscall, std::string pa
   return {t, std::move(node), "", std::move(syscall), std::move(path), changes};
 }
 
-// Places in the code of the nodes. All nodes have the same ones.
+// Places in the code of the nodes. All nodes have the same places.
 class Code final : public CodeMap {
  public:
   std::map<std::string, std::vector<CodePlace>, std::less<>> functions;

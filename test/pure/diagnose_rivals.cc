@@ -63,7 +63,7 @@ const Candidate& candidate(const Diagnosis& d, FaultKind kind) {
 }  // namespace
 
 TEST_CASE("a kill is not dropped in favour of an uncertain silence, which becomes its rival") {
-  // Every partition that lasts loses answers, even if production had no partition.
+  // Here, every partition also reproduces the bug, although production may have had none.
   const Made made = diagnosed(kill_and_silence(), [](const Schedule& s) { return killed(s) || cut(s); });
   CHECK(is_certain(candidate(made.d, FaultKind::crash)));
   CHECK_FALSE(is_certain(candidate(made.d, FaultKind::partition)));

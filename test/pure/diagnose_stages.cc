@@ -11,7 +11,7 @@ using namespace rose;
 using namespace rose::diagnose;
 using namespace rose::diagnose::test;
 
-TEST_CASE("facts are all events but calls, by time, with starts of main processes only where these are known") {
+TEST_CASE("facts are sorted by time and contain no calls; a helper's start counts if no main process is known") {
   const auto config = deployment();
   Dump dump;
   dump.crashed(9, "n1");

@@ -1,4 +1,5 @@
-// If a node ended by itself and nothing in the dump explains why, what it used last is suspected.
+// If a node ended by itself and nothing in the dump explains why, faults of the resources that it used last are
+// hypotheses.
 #include <catch2/catch.hpp>
 
 #include "diagnose/survey.h"

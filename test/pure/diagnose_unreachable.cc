@@ -20,7 +20,7 @@ std::vector<const Candidate*> cuts(const Plan& plan) {
   return found;
 }
 
-// The node with this number cannot send to `peers` in this period, and logs ten times per second that it cannot.
+// The node with this number cannot reach `peers` in this period: to each of them, ten calls per second fail.
 void unreachable(Dump& dump, double from, double to, int node, const std::vector<int>& peers, int err = ENETUNREACH,
                  const char* call = "sendto") {
   const int times = static_cast<int>((to - from) * 10 + 0.5);

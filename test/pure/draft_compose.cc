@@ -132,7 +132,7 @@ services:
   REQUIRE(taken);
   taken->profiles = {"all"};
   taken->from_environment = {{"TAG", "7"}, {"DB_PASSWORD", "hunter2-hunter2"}};
-  // The health check that the image defines would read the file.
+  // check_draft() is not called for this draft, because it would read the Compose file, which does not exist.
   const Drafted services = draft_services(*taken, {"compose.yaml"});
   const Draft draft =
       write_draft({"compose.yaml"}, services.nodes, services.around, example_for(services.nodes), Host());
@@ -272,7 +272,7 @@ TEST_CASE("known systems get a readiness check by their protocol, not only an op
   CHECK(has(services.nodes[0].ready, "exec \\\"$ROSE_CONTAINER_kv\\\" sh -c 'ETCDCTL_API=3 etcdctl"));
   CHECK(has(services.nodes[0].ready, ":2379 endpoint health"));
   CHECK(has(services.nodes[1].ready, "http://${ip}:9000/minio/health/ready"));
-  // The port of its health check is not declared.
+  // NATS serves its health check on another port, which the service does not declare. So only the open port is checked.
   CHECK(services.nodes[2].ready == "{ tcp = 4222, timeout = \"120s\" }");
   CHECK(services.nodes[3].ready == "{ tcp = 1, timeout = \"120s\" }");
 }

@@ -106,7 +106,7 @@ TEST_CASE("an address becomes the node that listens there, and an unknown one is
   CHECK(holds(draft.doubts[0], "10.9.9.9:7003"));
 }
 
-TEST_CASE("a script's path behind a runtime is made absolute, also after an option without a value") {
+TEST_CASE("the path of a script after its runtime is made absolute, also behind an option without a value") {
   Seen java = program({"/usr/bin/java", "-Xmx64m", "-XX:+UseSerialGC", "Server.java", "7500"});
   java.runtime = "Java";
   java.paths["Server.java"] = {"/srv/Server.java", false, false};
@@ -294,7 +294,7 @@ TEST_CASE("a unit's environment, groups, umask and limits are those of the node"
   CHECK(holds(doubts, "systemd opened 2 of its sockets (kv.socket)"));
   CHECK(holds(draft.text, "its limit 'fsize' is unlimited, but 'rose init' may use at most 1000"));
 
-  // Nothing is added to a node that inherits the same from rose.
+  // Nothing is added for a node that has the settings that it inherits from rose anyway.
   Seen plain = program({"/opt/kv"}, {{"0.0.0.0", 7001}});
   plain.main.cwd = "/";
   plain.main.umask = "0022";

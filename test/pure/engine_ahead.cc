@@ -179,7 +179,7 @@ TEST_CASE("runs made ahead: with four workers the first four runs of a search al
   const SearchRecord record = search_with(4);
   REQUIRE(record.begun.size() > 4);
   REQUIRE(record.asked.size() > 4);
-  // The first schedules are the run without faults, the survey, and the first tests.
+  // The first schedules are the run without faults, the survey, and the first trials.
   for (std::size_t i = 0; i < 4; ++i) {
     INFO(i);
     CHECK(record.begun[i] == record.asked[i]);

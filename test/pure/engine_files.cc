@@ -104,7 +104,7 @@ TEST_CASE("messages: an invalid one is refused as early as possible") {
   std::string widest = "ROSE";
   for (int shift = 0; shift < 32; shift += 8) widest.push_back(static_cast<char>(wide.size() >> shift & 0xff));
   CHECK(error_of(widest + std::string(4, '\0') + wide + "\n").find("not a JSON object") != std::string::npos);
-  // A message of many small objects takes no longer than one large object of the same length.
+  // Only the number of members of each single object is limited, so many small objects are accepted as JSON.
   std::string many = "{\"type\":\"a\",\"b\":[{}";
   for (int i = 0; i < 1'000'000; ++i) many += ",{}";
   many += "]}";

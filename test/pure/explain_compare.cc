@@ -201,8 +201,8 @@ TEST_CASE("functions that were detached are not reported as missing", "[explain]
 
 TEST_CASE("a step that only failing runs make is reported even if it is so frequent that it was detached",
           "[explain]") {
-  // In all correct runs, the step is detached. In the first `unseen` runs, it is detached before the fault, so that it
-  // cannot be observed after the fault.
+  // In all failing runs, `spin` is entered after the fault and then detached. In the first `unseen` correct runs, it is
+  // detached before the time of the fault, so it is unknown whether they enter it later.
   const auto with = [](int unseen) {
     Case one;
     for (int i = 0; i < 5; ++i) {

@@ -121,8 +121,8 @@ TEST_CASE("for a crash between two steps of a function, this function ranks befo
     }
     return one.explain().suspects.front();
   };
-  // Between archive() and the crash, the node enters append() a second time, renames a file and then enters append(),
-  // or enters it for the first time.
+  // Three cases between archive() and the crash: the node enters append() twice, renames a file and then enters
+  // append(), or enters append() once. In the first two, a step of archive() was completed, so archive() is half done.
   const auto again = first([](script::Run run) { return run.enters(120, "append").enters(130, "append"); });
   CHECK(again.function == "archive");
   CHECK(again.why.find("half done") != std::string::npos);
@@ -926,7 +926,7 @@ TEST_CASE("frames of runtimes are distinguished from those of the application", 
   CHECK(explain::is_library(frame("encoding/json.(*Decoder).Decode", "")));
   CHECK_FALSE(explain::is_library(frame("sort.constprop.0", "")));
   CHECK_FALSE(explain::is_library(frame("sort.Rows", "sort/rows.py")));
-  // Python's agent has left out the libraries; a traceback in a log has not.
+  // rose's agent for Python leaves out the frames of libraries. A traceback in a log contains them.
   CHECK_FALSE(explain::is_library(frame("ha.Ha.run", "/usr/lib/python3/dist-packages/patroni/ha.py")));
   CHECK(explain::is_library(frame("request", "/usr/lib/python3/dist-packages/urllib3/pool.py")));
   CHECK_FALSE(explain::is_library(frame("container/list.Push", "/src/shop/container/list/list.go")));
@@ -1199,7 +1199,7 @@ TEST_CASE("steps of a thread after a goroutine's failed call may belong to anoth
     return found.empty() ? std::string() : found.front().entered;
   };
   CHECK(entered_after("pool.c", true) == "main.give");
-  CHECK(entered_after("pool.go", true) == "main.newID");  // whichever thread runs the goroutine by then
+  CHECK(entered_after("pool.go", true) == "main.newID");  // because the goroutine may continue on any thread
   CHECK(entered_after("pool.go", false).empty());
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("shifts and drifts of a clock add up, and a frozen clock stands still"
   CHECK(shows(sum, t, t + 7) == t + 7 - 2 * kSecond);
   sum.begin(3, change(0, 3), {t, t});
   CHECK(shows(sum, t, t + 10 * kSecond) == t + 28 * kSecond);
-  // A reading at a later time must show that the clock has not jumped.
+  // Shifts that are computed later must give the same reading, so that the clock does not jump when they are updated.
   CHECK(shows(sum, t + 4 * kSecond, t + 10 * kSecond) == t + 28 * kSecond);
   sum.begin(4, change(0, 1, true), {t + 10 * kSecond, t + 10 * kSecond});
   sum.begin(5, change(0, 1, true), {t + 11 * kSecond, t + 11 * kSecond});
@@ -47,10 +47,10 @@ TEST_CASE("shifts and drifts of a clock add up, and a frozen clock stands still"
   CHECK(shows(sum, t, t, 1) == t);
 }
 
-TEST_CASE("a slow clock is exact for a century") {
+TEST_CASE("a slow clock is exact for fifty years") {
   ClockSum sum;
   sum.begin(1, change(0, 0.5), {0, 0});
-  constexpr std::int64_t kCentury = 100LL * 365 * 86400 * kSecond / 2;  // nanoseconds of 50 years, which fit in 64 bits
+  constexpr std::int64_t kCentury = 100LL * 365 * 86400 * kSecond / 2;  // fifty years in nanoseconds
   CHECK(std::abs(shows(sum, 0, kCentury) - kCentury / 2) <= 1);
 }
 
@@ -60,8 +60,8 @@ TEST_CASE("the real time at which a changed clock reaches a value is computed") 
   CHECK(real_time_of(now + 3601 * kSecond, {3600 * kSecond, now, 0}, now) == now + kSecond);
   CHECK(real_time_of(now - 3599 * kSecond, {-3600 * kSecond, now, 0}, now) == now + kSecond);
   CHECK(real_time_of(now + 3 * kSecond, {0, now, 2L << 32}, now) == now + kSecond);
-  // a clock that is frozen while it is ahead
+  // A frozen clock never shows a later time. The result is `now` plus the difference from the frozen time.
   CHECK(real_time_of(now + 3 * kSecond, {0, now, -(1L << 32)}, now) == now + 3 * kSecond);
-  CHECK(real_time_of(now + 5 * kSecond, {10 * kSecond, now, 0}, now) <= now);  // the fault is over at this time
+  CHECK(real_time_of(now + 5 * kSecond, {10 * kSecond, now, 0}, now) <= now);  // the clock is past this value already
   CHECK(real_time_of(INT64_MAX, {0, now, -(3L << 30)}, now) == INT64_MAX);
 }

@@ -11,7 +11,7 @@ bool fits(std::string_view pattern, std::string_view klass, std::string_view nam
           std::uint32_t flags = 0, std::string_view source = "X.java") {
   const NamePattern one(pattern);
   const bool found = one.matches({klass, name, descriptor, source, flags});
-  // may_be_in() is only a fast check in advance, so it must never exclude a class that the full check accepts.
+  // may_be_in() is a fast check before the full one, so it must never exclude a class that the full check accepts.
   if (found) CHECK(one.may_be_in(klass));
   return found;
 }

@@ -93,7 +93,7 @@ TEST_CASE("the reason why methods are not watched is reported") {
   CHECK(says({read({record(RecordKind::note, "a debugger")}, false)}, "a debugger"));
   CHECK(says({read({})}, "no class"));
   CHECK(complaints("n1", {read({record(RecordKind::method, "x.A.m")})}).empty());
-  // The first JVM is a tool that the start script ran before the server. Its note is not a problem.
+  // The first JVM is a tool that the start script ran before the server, so its note is not reported.
   CHECK(complaints("n1",
                    {read({record(RecordKind::note, "a debugger")}, false), read({record(RecordKind::method, "x.A.m")})})
             .empty());

@@ -125,8 +125,8 @@ TEST_CASE("silences, late lines and jumps of all logs are not clock steps") {
   CHECK(Cluster({right() + right(600 + kHour, 660 + kHour),
                  ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
-  // By its own clock, one node ended an hour after the others. But after the change of its clock, this node ran for
-  // another length of time than the others.
+  // The times of n2 jump by an hour, but this is a silence: if the clock had been set, n2 would have ended soon after
+  // that, while n1 went on for more than 20 minutes.
   CHECK(Cluster({right(600, 2000), ticking(600, 660, [](int second) { return second > 630 ? kHour : 0; })})
             .logs.jumps.empty());
   // One line is late.

@@ -83,7 +83,7 @@ TEST_CASE("without timestamps, term numbers show which node had a role first", "
   CHECK(one.find(Hint::Kind::stop, "n2") == nullptr);  // because the logs do not show when n2 stopped
 }
 
-// The messages of haproxy 2.6 and of two nginx 1.22. The link of web2 was down for a while, and web1 was killed.
+// The messages of haproxy 2.6 about two servers. The link of n3 was down for a while, and n2 was killed.
 TEST_CASE("a node that refuses connections has ended, one that does not answer is partitioned", "[logs]") {
   const std::string lb =
       "2026-11-23T21:35:37.630125+00:00 10.0.0.254:57414 [23/Nov/2026:21:35:37.628] f b/n2 0/0/1/0/1 200 203 - - ---- "
@@ -496,7 +496,7 @@ TEST_CASE("a node that goes on without a start after it was missed has not ended
   const std::string again = "2026-01-02 03:04:06.250 INFO joining again\n";
   CHECK_FALSE(ended(again, start));
   CHECK(ended("2026-01-02 03:04:06.100 INFO starting\n" + again, start));
-  // by n1's clock, n2 may have written this before it was missed
+  // the clocks of n1 and n2 may differ by 100 ms, so n2 may have written this before n1 missed it
   CHECK(ended("2026-01-02 03:04:05.600 INFO joining again\n", start));
   CHECK(ended(again, "2026-01-02 03:04:01 INFO version 7\n" + start));  // the log does not begin with the start
 }

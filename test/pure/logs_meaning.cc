@@ -577,12 +577,12 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"Event loop lag: 5s", 5000},
       {"the loop is not healthy: it was last seen active 3m5.5s ago; threshold is 3m0s", 185'500},  // the kubelet
       {"session of user x, last active 3m5.5s ago", 0},
-      // A number of minutes after the name of a collection would be the size of the heap: "40M->39M(64M)".
+      // Here, "40M->39M(64M)" is the size of the heap before and after the collection, not a number of minutes.
       {"Pause Full (Allocation Failure) 40M->39M(64M) 9214.077ms", 9214},
       {"last inactive check more than PT1.5S ago (PT7.4S)", 7400},  // Galera
       {"the watch thread slept for 31.5 s, above the threshold of 5 s", 31'500},
       {"a gap of 48s between ticks", 48'000},
-      // The duration of a suspension is often not known.
+      // Messages about a suspension often do not contain its duration. Then 30 s are assumed.
       {"resumed from suspend, connecting again", 30'000},
       {"PM: suspend exit", 30'000},
       {"the machine was probably asleep", 30'000},
@@ -593,7 +593,7 @@ TEST_CASE("the length of a pause that a program reports is read") {
       {"the worker thread slept for 5s before it tried again", 0},
       {"no activity for 60s, closing the connection", 0},
       {"the process recovered from snapshot 12", 0},
-      // Messages of watchdogs.
+      // Messages of watchdogs. If they contain no duration, 30 s are assumed.
       {"kvd.service: Watchdog timeout (limit 3min)!", 180'000},  // systemd
       {"kvd.service: Failed with result 'watchdog'.", 30'000},
       {"heart: Thu Jun 12 09:17:23 2026: heart-beat time-out, no activity for 65 seconds", 65'000},  // Erlang
@@ -1093,7 +1093,7 @@ TEST_CASE("a silence of all nodes is not a pause of each") {
   CHECK(stood(beats(26, 50)) == stood(beats(20, 50)));
 }
 
-TEST_CASE("a peer is missing from the first message that only the failure has") {
+TEST_CASE("a peer is missed from the time of the first message that only the failure's log has") {
   const auto at = [](int second, const char* text) {
     return fmt::format("2026-01-02 03:00:{:02},000 WARN {}\n", second, text);
   };
@@ -1167,7 +1167,7 @@ TEST_CASE("a silent node that all others miss may have been paused") {
   CHECK(stood(at(24, "took a snapshot"), true) == std::pair(5 * second, 0 * second));
   // The pause of n1 began shortly before the others noticed it, or, at the earliest, after the last message of n1.
   CHECK(stood(at(20, "took a snapshot"), true) == std::pair(6 * second, 9 * second));
-  // n1 logged nothing long before, so the time at which it was missed decides
+  // n1 had logged nothing for a long time, so the time at which it was missed decides
   CHECK(stood("", true) == std::pair(6 * second, 12 * second));
   CHECK(stood("", true, true) == std::pair(6 * second, 12 * second));  // the later end of n1 does not change this
   CHECK(stood(at(20, "took a snapshot"), false) == std::pair(0 * second, 0 * second));

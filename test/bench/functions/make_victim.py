@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes a program of thousands of functions with different call rates: make_victim.py FUNCTIONS > victim.cc
 
-Of every hundred functions, one is called in the inner loop, four in each request, fifteen in every hundredth request,
-thirty about once per second, twenty only at the start, and thirty never. The program serves requests until its standard
-input ends, and then prints how many it served per second in each interval: every byte on standard input ends an
-interval and begins the next."""
+Of every hundred functions, one is called from the inner loop of requests, four from requests, fifteen from every
+hundredth request, thirty about once per second, twenty only at the start, and thirty never. Functions of the first
+three kinds take turns: a request makes 200 calls of the first kind and one of the second. The program serves requests
+until its standard input ends. Every byte on standard input ends an interval and begins the next; at the end of each
+interval, the program prints how many requests it served per second in it."""
 import sys
 
 count = int(sys.argv[1])
@@ -39,7 +40,7 @@ int main() {
   double begin = now(), second_at = begin;
   unsigned long requests = 0, served = 0;
   for (;;) {
-    // A request: work of its own, most of the functions of the inner loop, a few of the others.
+    // A request: work of its own, 200 calls from the inner loop, and one or two calls of other functions.
     for (int round = 0; round < 200; ++round) {
       x = inner[(served + static_cast<unsigned long>(round)) % inner_count](x);
       for (int k = 0; k < 500; ++k) x = x * 6364136223846793005u + 1442695040888963407u;

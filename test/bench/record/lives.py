@@ -94,7 +94,8 @@ def run(folder):
         if client("--timeout", "60", "settle").wait() == 0:
             for number in now:
                 states[number] = client("scan", str(number), stdout=subprocess.PIPE, text=True).communicate()[0]
-        # Each of the last incarnations ends in a random way, so that the numbers of both ways grow.
+        # End the last incarnation of each node at random by SIGKILL or SIGTERM, because LIVES incarnations of each kind
+        # are needed.
         for number in (1, 2, 3):
             now[number].end(chance.choice((signal.SIGKILL, signal.SIGTERM)))
         return lives, {one: states[one.number] for one in now.values() if states and not one.killed}
