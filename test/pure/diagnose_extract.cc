@@ -458,7 +458,7 @@ TEST_CASE("a process that ends itself after another node's crash is a symptom") 
   CHECK(plan.candidates[0].node == "n1");
   CHECK(plan.candidates[1].symptom);
   CHECK(plan.candidates[2].symptom);
-  CHECK(plan.candidates[2].count == 2);  // crashes of one kind are one candidate
+  CHECK(plan.candidates[2].count == 2);  // the two equal exits of n3 are one candidate
   // Symptoms are also tested, but last.
   CHECK(plan.schedules.front().faults.size() == 1);
   CHECK(plan.schedules.front().faults.at(0).node == "n1");
@@ -541,7 +541,7 @@ TEST_CASE("a pause still open at the dump's end lasts to the end of the run, or 
   REQUIRE(plan.schedules.size() >= 2);
   CHECK(plan.schedules[0].faults.at(0).duration_ns == 60 * kSecond);
   CHECK(plan.schedules[1].faults.at(0).duration_ns == 10 * kSecond);
-  // If a dump does not cover a whole run, it was written while the run went on. Then the length of the run is unknown.
+  // A dump without the start of a workload is not the dump of a whole run, so the length of the run is unknown.
   dump.meta().workload_ts = 0;
   const Plan window = plan_of(config, dump);
   CHECK(window.schedules.at(0).faults.at(0).duration_ns == 10 * kSecond);

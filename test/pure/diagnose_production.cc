@@ -18,7 +18,7 @@ using schedule::Schedule;
 
 namespace {
 
-// A call that changes nothing, so that traces do not contain it.
+// A call that traces do not contain, because it is none of the state-changing calls that a tracer records.
 Act unseen(double t, std::string node, std::string syscall, std::string path) {
   return calls(t, std::move(node), std::move(syscall), std::move(path), false);
 }
@@ -32,8 +32,8 @@ constexpr NoisyCall kNoise[] = {{"openat", ENOENT}, {"mkdir", EEXIST},   {"unlin
                                 {"rename", ENOENT}, {"openat", EACCES},  {"access", ENOENT}, {"statx", ENOTDIR},
                                 {"openat", ELOOP},  {"fallocate", EBUSY}};
 
-// Adds failed calls of `kinds` different kinds, in the hours before the incident and on all nodes. Half of these calls
-// are made in the test deployment, too.
+// Adds failed calls of `kinds` different kinds on all nodes, in the hours before the incident and again in the seconds
+// before it. Half of these calls are made in the test deployment, too.
 void add_noise(Dump& dump, std::vector<Act>& acts, int kinds) {
   for (int i = 0; i < kinds; ++i) {
     const NoisyCall& call = kNoise[static_cast<std::size_t>(i) % std::size(kNoise)];
@@ -270,7 +270,7 @@ TEST_CASE("recurring silences of one pair are tried as a bad link, a single one 
       });
     });
     const Diagnosis d = diagnosis_of(config, dump, play);
-    // The schedules must stay the same when they are written and read again.
+    // It must be possible to read the schedules after they were written.
     for (const Schedule& made : play.made) {
       const auto back = schedule::parse_schedule(schedule::to_toml(made), "made");
       INFO(schedule::to_toml(made));
@@ -291,7 +291,7 @@ TEST_CASE("recurring silences of one pair are tried as a bad link, a single one 
 
 TEST_CASE("handshakes between hosts reveal a clock skew, tried alone and with the other events") {
   const auto config = deployment();
-  // n1 exchanges data with n2 and n3. The clock of n2 is two hours ahead.
+  // n1 connects to n2 and n3. The clock of n2 is ahead by `off`.
   constexpr std::int64_t kTwoHours = 7200 * kSecond;
   const auto dumps = [&](std::int64_t off, bool crash) {
     std::vector<Dump> all(3);
@@ -445,8 +445,8 @@ TEST_CASE("production: EINVAL of readlink, EEXIST of mkdir and the test's own fo
 TEST_CASE("production: a failure that always follows a start or an error is a consequence") {
   const auto config = deployment();
   Dump dump;
-  // Each start of n1 looks for files that exist. n1 ends because its file table is full, and its error handler then
-  // loads message catalogues.
+  // At each start of n1, the same two calls fail. Later, n1 has too many open files (EMFILE), and its error handler
+  // looks for a message catalogue and a class that do not exist.
   for (const double t : {2.0, 200.0, 500.0}) {
     dump.started(t, "n1");
     dump.scf(t + 0.3, "n1", "mkdir", EEXIST, "/data/n1/store");

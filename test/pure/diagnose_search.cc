@@ -438,7 +438,7 @@ TEST_CASE("a first fault that is not reached rules out all schedules that wait f
   int with_pause = 0;
   for (const Tried& tried : d.tried) with_pause += fault_of(tried.schedule, FaultKind::pause) != nullptr ? 1 : 0;
   CHECK(with_pause == 1);
-  CHECK(d.verdict == Verdict::not_reproduced);  // only the crashes alone count for the verdict
+  CHECK(d.verdict == Verdict::not_reproduced);  // only the runs without the pause count for the verdict
 }
 
 TEST_CASE("a run with an unknown oracle answer is repeated once and does not count") {

@@ -237,7 +237,7 @@ TEST_CASE("a folder shared by many programs is never covered or moved") {
   const NodeDraft node = one(seen);
   const auto text = fmt::format("{}", fmt::join(node.command, " "));
   CHECK(holds(text, "--data-dir /tmp"));
-  CHECK(holds(text, " /tmp/kv.db --"));  // the file is given, but not its folder
+  CHECK(holds(text, " /tmp/kv.db --"));  // the file is covered, but not its folder
   REQUIRE_FALSE(node.doubts.empty());
   CHECK(holds(fmt::format("{}", fmt::join(node.doubts, " ")), "/tmp/kv.sock"));
 }
@@ -316,7 +316,7 @@ TEST_CASE("a node whose title replaced its command line begins with the words of
       holds(drafted({seen}).text, R"("/usr/sbin/nginx", "-g", "master_process on; daemon off;", "-c", "/etc/x.conf")"));
 }
 
-TEST_CASE("folders are covered by their paths without links") {
+TEST_CASE("folders are covered at their paths without symbolic links") {
   TemporaryFolder folder = TemporaryFolder::make("rose-draft-test").value();
   const std::string top = std::filesystem::canonical(folder.path()).string();
   std::filesystem::create_directories(top + "/private/kv");
@@ -342,11 +342,11 @@ TEST_CASE("a folder of the node is not covered if it contains what the node need
   CHECK(holds(outer.command[4], "\nlay_over 1 /srv/app\n"));
   CHECK(holds(outer.command[4], "\nat /srv/app/work\n"));
   CHECK(std::count(outer.command.begin(), outer.command.end(), "/srv/app") == 0);
-  // Only the node's configuration names this folder, and it is the node's working folder: the files in it stay visible.
+  // The written folder is also the node's working folder, so the files in it must stay visible.
   app.main.cwd = "/srv/app";
   const NodeDraft same = one(app);
   CHECK(std::count(same.command.begin(), same.command.end(), "/srv/app") == 0);
-  // The folder of a unit contains data only.
+  // The data folder of a unit contains data only, so it may be covered.
   app.written.clear();
   app.unit = Unit{};
   app.unit->folders = {"/srv/app"};
@@ -431,7 +431,7 @@ TEST_CASE("unusual command lines give questions or valid TOML") {
     INFO(argv.back().substr(0, 40));
     Seen seen = program(argv, {{"0.0.0.0", 7001}});
     (void)drafted({seen});
-    // The program's folder is covered by a mount, so `binary` must refer to the program.
+    // A script covers the written folder and then executes the program, so `binary` must refer to the program.
     seen.written = {"/var/lib/kv/x"};
     (void)drafted({seen});
     // From here on, the main process is a wrapper, and `program` is the process that does the work.
@@ -498,7 +498,7 @@ TEST_CASE("a node runs in an overlay of its working folder, and in the foregroun
   CHECK(holds(script, "over=$ROSE_RUN_DIR/$ROSE_NODE.over\nmkdir -p -m 700 \"$over\"; cd \"$over\"\n"));
   CHECK(holds(script, "\n  put \"$over/empty/$i\" \"$1\"; shift\n"));
   CHECK(holds(script, "\nat /srv/app\nexec setpriv --reuid web"));
-  // The folder that the program writes to is covered, but not the one with the program.
+  // The file that the program writes is covered, but not its folder, which contains the program.
   CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app") == 0);
   CHECK(std::count(node.command.begin(), node.command.end(), "/srv/app/app.db") == 1);
   (void)drafted({app});

@@ -103,8 +103,8 @@ struct SearchRecord {
   double own_ms = 0;  // how much time this machine spent per run
 };
 
-// Twelve calls of each of eight kinds fail in production. The bug occurs in nine of ten runs in which the ninth call of
-// the last kind fails.
+// In production, one fsync() of each of eight files fails. Runs call fsync() twelve times for each file. The bug occurs
+// in nine of ten runs in which the ninth call for the last file fails.
 SearchRecord search_with(int workers) {
   config::Config config = deployment(3);
   config.diagnose.levels = {1, 2};

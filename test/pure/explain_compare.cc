@@ -257,7 +257,7 @@ TEST_CASE("a run with too many events keeps infrequent functions and late events
 }
 
 TEST_CASE("nothing is found in pairs of groups that do not differ", "[explain]") {
-  // Makes twenty pairs of equal sets of runs. In some of them, things occur by chance, alone or together.
+  // Makes twenty pairs of groups of runs that do not differ. In most pairs, some steps occur by chance in either group.
   std::mt19937 chance(7);
   const auto coin = [&](double p) { return std::uniform_real_distribution<>(0, 1)(chance) < p; };
   for (int pair = 0; pair < 20; ++pair) {
@@ -319,7 +319,7 @@ TEST_CASE("a step of one failing run is not reported beside a step of all failin
 }
 
 TEST_CASE("if noise could explain the difference, more runs are requested and settle it", "[explain]") {
-  // Ten things, each of which occurs in every second run, in a pattern of its own.
+  // Ten steps, each of which occurs in about half of the runs, in a pattern of its own.
   const auto noisy = [](script::Run run, int number) {
     for (int thing = 0; thing < 10; ++thing)
       if (((number * 2654435761U) >> (8 + thing)) & 1U) run.enters(200 + thing, "thing" + std::to_string(thing), 7);
@@ -370,7 +370,8 @@ TEST_CASE("one outlier hides nothing if there are enough other runs", "[explain]
     CHECK(std::any_of(e.suspects.begin(), e.suspects.end(), [](const auto& s) { return s.function == "hand_out"; }));
     CHECK(std::none_of(e.story.begin(), e.story.end(), [](const auto& line) { return line.first_wrong; }));
   }
-  // Steps that the nodes also made before the fault are not ignored, unless the fault itself is what repeats them.
+  // More runs are also requested if the nodes made the step before the fault as well, even if the fault repeats the
+  // step in a run without the bug.
   Case before;
   for (int i = 0; i < 5; ++i) {
     script::Run sound = usual(2 * i + 1).enters(50, "elect", 3);

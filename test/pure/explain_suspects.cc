@@ -502,7 +502,7 @@ TEST_CASE("a request to end arrives in the functions with which the process reac
     fault.signal = signal;
     one.input.schedule.faults = {fault};
     for (int i = 0; i < 5; ++i) {
-      // The peers react to the end of the process; the thread that received the signal had nothing to do with it.
+      // Thread 3 of n1 reacts to the signal. Thread 2 works as usual, and n2 only reacts to the end of n1.
       one.add(Group::failing, failing(2 * i)
                                   .enters(104, "request", 2)
                                   .enters(105, "shut_down", 3)
@@ -557,8 +557,8 @@ TEST_CASE("the functions that handle a node's messages after its pause or partit
                               .enters(512, "answer", 3));
   }
   const explain::Explanation e = one.explain();
-  // Unlike a paused node, a node that was cut off may have noticed the fault. Its functions are then prepared for it,
-  // so `store` has no weight.
+  // Unlike a paused node, a node that was cut off may have noticed the fault, and may have taken it into account. So
+  // after a partition, only the first function that handles the message counts, and `store` does not.
   const bool paused = kind == schedule::FaultKind::pause;
   const auto value = [&](const std::string& function) {
     const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),

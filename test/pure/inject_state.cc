@@ -82,7 +82,7 @@ when = [ { syscall = "read", count = 1000 }, { syscall = "write", count = 500 } 
         if (m.state->count(1, 1, 1, 2)) ++completed;
       }
     });
-    // The first condition is met by 1600 reads. Writes made before that must not count.
+    // The threads make 1600 reads, so the first condition is met. Writes before the thousandth read must not count.
     REQUIRE(m.state->met_ns(0) == 1);
     const auto position = ROSE_POSITION(m.state->progress(0));
     REQUIRE(position >= 1);

@@ -136,7 +136,7 @@ TEST_CASE("silences, late lines and jumps of all logs are not clock steps") {
   const Cluster zone({winter, winter, winter});
   CHECK(zone.logs.jumps.empty());
   for (std::size_t i = 1; i < 31; ++i) CHECK(zone.time(1, i) - zone.time(1, i - 1) == 2 * kSecond);
-  // Times that count from the start of the program begin again with zero at each start.
+  // Times that count from the start of the program, here the kernel, are low again after each start.
   std::string boots;
   for (int start = 0; start < 2; ++start)
     for (int i = 0; i < 20; ++i) boots += fmt::format("[{:5}.000000] kernel: thing {}\n", 100 + i * 3, i);

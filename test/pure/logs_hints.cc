@@ -69,7 +69,7 @@ TEST_CASE("a node whose role another node takes over may have been stopped or pa
   CHECK(one.find(Hint::Kind::stop, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::silence, "n3") != nullptr);
   CHECK(one.find(Hint::Kind::end, "n1") == nullptr);
-  // In the run without faults n3 was elected from the beginning, so that its election is not a hint.
+  // In the failure, n1 leads from the beginning, and in the run without faults, n3 does. No node lost the role.
   const Hinted other({follows + led, follows, follows}, {follows, follows, follows + led});
   CHECK(other.find(Hint::Kind::end, "n3") == nullptr);
 }
@@ -295,7 +295,7 @@ TEST_CASE("the end of a child process, also during an orderly stop, is not the n
   CHECK(write->weight < 0.3);  // a disk may be the cause, but the message does not say so
 }
 
-// The messages of mosquitto 2.0.11, once with a folder in place of its file, once while the peer's link was down.
+// The messages of mosquitto 2.0.11, first with a folder in place of its file, then while the peer's link was down.
 TEST_CASE("a separate error message belongs to the previous one; of two nodes the other is the unnamed peer",
           "[logs]") {
   const std::string text =
@@ -498,7 +498,7 @@ TEST_CASE("a node that goes on without a start after it was missed has not ended
   CHECK(ended("2026-01-02 03:04:06.100 INFO starting\n" + again, start));
   // the clocks of n1 and n2 may differ by 100 ms, so n2 may have written this before n1 missed it
   CHECK(ended("2026-01-02 03:04:05.600 INFO joining again\n", start));
-  CHECK(ended(again, "2026-01-02 03:04:01 INFO version 7\n" + start));  // the log does not begin with the start
+  CHECK(ended(again, "2026-01-02 03:04:01 INFO version 7\n" + start));  // n2's log lacks the first line of a start
 }
 
 TEST_CASE("a node that reports the lost connection as well has not ended", "[logs]") {
