@@ -170,8 +170,8 @@ TEST_CASE("an exception that a failed call brings about ranks below that call") 
   const auto place = [&](auto&& is) {
     return std::find_if(plan.candidates.begin(), plan.candidates.end(), is) - plan.candidates.begin();
   };
-  // The message contains no file, and no run shows which files exist. So the calls must be learned in the diagnosis's
-  // own runs.
+  // The message contains no file, and there is no run that shows which files exist. So only the runs of the diagnosis
+  // can show the failing calls, but the exception is a candidate already.
   CHECK(place([](const Candidate& c) { return c.kind == FaultKind::exception; }) <
         static_cast<std::ptrdiff_t>(plan.candidates.size()));
   LogInputs with_path(java(),

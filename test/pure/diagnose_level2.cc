@@ -316,14 +316,15 @@ TEST_CASE("level 2: alternatives are kept if the role's node differs from run to
   for (const Fault& fault : d.found->faults) CHECK_FALSE(fault.group.empty());
 }
 
-TEST_CASE("level 2: a node that has the role only in some runs passes its context on to the other nodes") {
+TEST_CASE("level 2: if a node has the role only in some runs, its context is also tried on the other nodes") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "boot"), enters(8, "n1", "handOver")};
   Play play({}, [](const std::vector<Hit>& hits, int) {
     return hits.size() == 1 && hits[0].act == 3 && !hits[0].fault->group.empty();
   });
   play.acts_of = [&](int run) {
-    // When a fault is first injected at handOver() on n1, n1 loses its role for good.
+    // n1 has the role only in runs of a schedule whose single fault waits for handOver() alone. In all other runs, n2
+    // and n3 have it in turn.
     const std::vector<Fault>& faults = play.made.back().faults;
     const bool first = faults.size() == 1 && faults[0].when.size() == 1 && faults[0].when[0].function == "handOver";
     return std::vector<Act>{enters(1, "n1", "boot"), enters(1, "n2", "boot"), enters(1, "n3", "boot"),
@@ -432,7 +433,7 @@ TEST_CASE("level 2: a function that the test build lacks ends the branch but not
 TEST_CASE("level 2: a wider context that is not reached ends the branch") {
   const auto config = two_levels();
   const std::vector<Act> production{enters(1, "n1", "a"), enters(2, "n1", "b"), enters(3, "n1", "c")};
-  // In the test deployment, b() is never called before c(), on any node.
+  // In the test deployment, no node ever calls b().
   Play play({enters(1, "n1", "a"), enters(3, "n1", "c")}, [](const std::vector<Hit>&, int) { return false; });
   const Diagnosis d = diagnosis_of(config, crash_dump(production, 3.5), play);
   CHECK_FALSE(d.found);

@@ -13,7 +13,7 @@ using schedule::Schedule;
 
 namespace {
 
-// The node takes a snapshot in four steps. It loses data only if it crashes between two of these steps.
+// The node takes a snapshot with five calls. The bug occurs only if the node crashes between two of these calls.
 std::vector<Act> snapshot(const std::string& node) {
   return {calls(5, node, "openat", "/run/x/snap.tmp"), calls(5.1, node, "write", "/run/x/snap.tmp", false),
           calls(5.2, node, "fsync", "/run/x/snap.tmp"), calls(5.3, node, "rename", "/run/x/snapshot"),

@@ -104,7 +104,7 @@ TEST_CASE("a message that names call, error and path is the first candidate, wit
   CHECK(c.fault.call.path->find("store.db") != std::string::npos);
   CHECK(c.why.find("n2.log:3 of n2: 'cannot write") == 0);
   for (const Candidate& other : plan.candidates) CHECK(other.weight <= c.weight);
-  // A run reproduces the bug only if it also writes the message.
+  // The message is an observable: a run that reproduces the failure should log it, too.
   bool wanted = false;
   for (const Observable& one : plan.observables)
     wanted = wanted || (one.key.find(" says ") != std::string::npos && one.node == "n2");

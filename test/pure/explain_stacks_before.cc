@@ -47,7 +47,7 @@ const auto is_java = [](const std::string& node) { return node == "n1"; };
 
 }  // namespace
 
-TEST_CASE("a kill at the return of a call in a JVM comes before the call to record Java frames", "[explain]") {
+TEST_CASE("a kill at the return of a call in a JVM is moved before the call to record Java frames", "[explain]") {
   schedule::Schedule schedule;
   schedule.faults = {kill_at_return()};
   const std::vector<explain::Run> runs = {failing_with({native("write"), kUnnamed})};

@@ -952,7 +952,7 @@ TEST_CASE("restarts, early ends and gaps are found without a run without faults"
     for (int i = 11; i < 60; i += 9) text += at(i, "heart beats");
     const Logs failure = read_text(text + at(200, "heart beats"), {"n1.log", "n1"}, {}, kinds);
     const std::vector<Hint> hints = hints_of(failure, normal, kinds);
-    REQUIRE(hints.size() == 1);  // because a gap that is much longer than usual is a hint
+    REQUIRE(hints.size() == 1);  // the last gap, which is much longer than the usual 9 s
     CHECK(hints[0].until_ns - hints[0].ts_ns == 144'000'000'000);
   }
   SECTION("a silence after a full disk weighs less") {
@@ -1024,7 +1024,7 @@ TEST_CASE("a process with two logs that is killed and cannot restart has one end
   CHECK(hints[0].signal == SIGKILL);
   CHECK(hints[0].words.find("I/O error: data/db") != std::string::npos);  // this is the last message of the node
   for (std::size_t i = 1; i < hints.size(); ++i) CHECK(hints[i].weight < hints[0].weight / 2);
-  // The files contain the message twice. If one of them has further lines after it, these are kept.
+  // Both files contain the line "opened log file". The lines that only one of them has after it must be kept.
   bool contained = false;
   for (const Message& one : failure.nodes.at(0).messages)
     contained = contained || failure.text(one).find("advances commit index") != std::string_view::npos;
