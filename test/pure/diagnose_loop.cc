@@ -259,8 +259,8 @@ TEST_CASE("a diagnosis interrupted at any run resumes from its record and ends e
 }
 
 TEST_CASE("a schedule that reproduces too rarely is refined before other schedules are tried") {
-  // If n1 crashes at the time of the dump's crash, the bug occurs in one of three runs; if n1 crashes inside `compact`,
-  // the bug always occurs. The crash of n3 has the same rank and does not reproduce the bug.
+  // If n1 crashes at the time of the dump's crash, the bug occurs in one of three runs; if n1 crashes when it enters
+  // `compact`, the bug always occurs. The crashes of n2 and n3 do not reproduce the bug.
   std::vector<Act> acts;
   for (int i = 0; i < 20; ++i) {
     acts.push_back({1.0 * i, "n3", fmt::format("idle{}", i % 7), "", ""});

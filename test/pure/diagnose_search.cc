@@ -823,7 +823,7 @@ TEST_CASE("an interrupted diagnosis reports its results so far") {
     cluster.fails_at = when;
     const Inputs inputs = inputs_of(config, {partition_dump()});
     const Result<Diagnosis> d = diagnose::diagnose(inputs, cluster, {});
-    if (when < 4) {  // nothing is found before the fourth run
+    if (when < 4) {  // at most the run without faults was made, so nothing was found
       REQUIRE_FALSE(d);
       CHECK(d.error().kind == ErrorKind::cancelled);
       continue;
@@ -1192,7 +1192,7 @@ TEST_CASE("the first trial precedes the survey if runs are made one after the ot
     int jobs_;
   };
   const auto config = deployment();
-  // "c": the control run, "s": the survey, "t": another run with faults
+  // "c": the control run, "s": the survey, "t": a trial
   const auto order = [&](int jobs, bool first_hits) {
     Cluster cluster([&](const Schedule& s, int run) {
       return Answer{hit_if(!s.faults.empty() && run >= (first_hits ? 1 : 6)), {}, {}, ""};

@@ -43,7 +43,7 @@ Fault fault(const std::string& id, FaultKind kind, const std::string& node, std:
   return f;
 }
 
-// Runs the simplifier, with `rule` in place of runs, and counts the schedules that it requests.
+// Runs the simplifier, with `reproduces` in place of runs. `asked` contains what it proposed, in this order.
 struct Simplified {
   Schedule schedule;
   std::vector<std::string> changes;

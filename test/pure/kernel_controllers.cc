@@ -17,7 +17,7 @@ TEST_CASE("limits are written as cgroup v2 files") {
   CHECK(unlimited(Controller::memory, true) == Writes{{"memory.max", "max"}, {"memory.swap.max", "max", true}});
   CHECK(limited(Controller::cpu, true, 50'000) == Writes{{"cpu.max", "5000 100000"}});
   CHECK(limited(Controller::cpu, true, 2'500'000) == Writes{{"cpu.max", "250000 100000"}});
-  // the kernel accepts no less than 1000
+  // the kernel accepts no quota below 1000 us
   CHECK(limited(Controller::cpu, true, 1) == Writes{{"cpu.max", "1000 100000"}});
   CHECK(unlimited(Controller::cpu, true) == Writes{{"cpu.max", "max 100000"}});
 }
