@@ -105,8 +105,8 @@ TEST_CASE("a delayed dump request does not block other requests") {
   });
   REQUIRE(server);
   const Fd silent = dial(socket);  // this client connects, but never sends a request
-  // The request with the shorter delay must be answered first. On a busy machine it may be sent too late, so that the
-  // test is repeated with longer delays.
+  // The request with the shorter delay must be answered first. On a busy machine it may be sent too late. The test is
+  // then repeated with longer delays.
   for (std::int64_t wait_ns = 400'000'000;; wait_ns *= 4) {
     REQUIRE(wait_ns < 1000'000'000'000);
     asked = 0;

@@ -83,7 +83,7 @@ TEST_CASE("paths are joined from folder and text") {
     CHECK(out.path == c.want);
     CHECK(((out.event.flags & trace::kTruncated) != 0) == c.truncated);
   }
-  // The path of the root folder contains no name.
+  // If the base is the root folder, its record contains no name.
   CHECK(decoded(Record(ROSE_FAILED, 257, -2).piece(ROSE_PATH, "etc").piece(ROSE_BASE, "")).path == "/etc");
 }
 

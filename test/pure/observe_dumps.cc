@@ -143,7 +143,7 @@ TEST_CASE("a dump that could not be written is retried at growing intervals, and
 TEST_CASE("output to a file: the newest dump has the name, earlier ones a number", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 2);
-  CHECK(folder.files().empty());  // if the file cannot be opened, nothing is left
+  CHECK(folder.files().empty());  // because open() only checks that a file can be created, and removes that file again
   using Files = std::map<std::string, std::string>;
   REQUIRE(files.write({TriggerKind::crash, ""}, 1, text("1")));
   CHECK(folder.files() == Files{{"d.bin", "1"}});
@@ -154,7 +154,8 @@ TEST_CASE("output to a file: the newest dump has the name, earlier ones a number
   REQUIRE(files.written().size() == 3);
   CHECK(files.written()[0].file == folder / "d.bin.2");
 
-  // If a dump cannot be written, existing ones must be kept, however often rose tries.
+  // If a dump cannot be written, the existing ones are renumbered only once, however often the write is attempted.
+  // Otherwise each attempt would remove one of them. Until a dump is written, d.bin and d.bin.1 are the same file.
   const DumpFiles::Writer broken = [](const fs::path&, const DumpRoom&) -> Result<DumpTotals> {
     return fail(ErrorKind::input, "the disk is full");
   };
@@ -261,7 +262,8 @@ struct SmallDisk {
   bool mounted = false;
 };
 
-// A writer of blocks of one KiB. If there is no space for all of them, it writes the newest ones.
+// A writer of blocks of one KiB. If there is no space for all of them, it writes the newest ones. Without `asks`, it
+// does not ask how much space there is.
 DumpFiles::Writer blocks(std::uint64_t count, bool asks = true) {
   return [=](const fs::path& file, const DumpRoom& room) -> Result<DumpTotals> {
     std::uint64_t most = count * 1024;
@@ -281,7 +283,7 @@ TEST_CASE("on a disk too small for all dumps the newest is written and the oldes
   const SmallDisk disk(folder / "disk", "512k");
   if (!disk.mounted) rose::test::skip_case("mounting a tmpfs, which root may");
   const bool into_file = GENERATE(true, false);
-  // This must also work if the disk reports no free space; then writing is simply attempted.
+  // This must also work with a writer that attempts to write without asking for the free space.
   const bool asks = GENERATE(true, false);
   CAPTURE(into_file, asks);
   DumpFiles files = opened(into_file ? disk.at + "/d.bin" : disk.at + "/", 5);

@@ -64,7 +64,7 @@ TEST_CASE("a recording is copied consistently while four threads write it") {
   const Folder folder;
   const fs::path copy = folder / "copy";
   int overwritten = 0;
-  // Ends when enough copies were made after the ring had wrapped around.
+  // The test ends when enough copies were made of a ring that had wrapped around.
   for (int round = 0; round < 5000 && overwritten < 50; ++round) {
     const Fd file = open_regular(made.folder / "r");
     const auto done = copy_recording(file, copy);
@@ -77,7 +77,7 @@ TEST_CASE("a recording is copied consistently while four threads write it") {
     CHECK(facts.lost == 0);
     if (facts.overwritten) ++overwritten;
     else if (!read.records.empty()) CHECK(facts.begin == 0);
-    // The copy must contain all records of a thread between its first and its last one.
+    // Between the first and the last record of a thread in the copy, no record of that thread may be missing.
     std::map<std::string_view, std::uint64_t> next;
     for (const rr::Record& record : read.records) {
       const std::uint64_t number = std::stoull(std::string(record.data));

@@ -31,7 +31,8 @@ rose_connection ends(int peer, int port, int own_port) {
   return made;
 }
 
-// A connection of this host to a service of a peer, with the kernel's fields. Times are those of the script.
+// A connection of this host to a service of a peer. The fields have the meaning of the kernel's fields, and all times
+// are those of the scripted clock.
 struct Socket {
   rose_connection conn = ends(2, 7000, 41000);
   std::uint64_t id = 1;
@@ -148,7 +149,7 @@ TEST_CASE("tcp silences: of two equally long silences the one with unanswered da
 TEST_CASE("tcp silences: a partition right after a connect is found") {
   Watch watch;
   Socket young;
-  young.receives(s(0), 1);  // this segment is only the answer to its SYN
+  young.receives(s(0), 1);  // this segment is only the answer to the connection's SYN
   young.unanswered = 10;
   young.sent = s(0.01);
   for (std::int64_t now = s(0.1); now < s(12); now += kPeriod) {
@@ -202,8 +203,8 @@ TEST_CASE("tcp silences: idle and bursty traffic without faults is never unanswe
       sockets[i].id = i + 1;
       sockets[i].conn = ends(static_cast<int>(2 + i % 2), 7000, static_cast<int>(41000 + i));
     }
-    // How long connections are quiet differs: those of pools are idle, long polls and websockets wait for minutes, and
-    // replicas always exchange data.
+    // Connections differ in how long they are quiet: pooled connections are idle, long polls and websockets wait for
+    // minutes, and replicas exchange data all the time.
     const std::int64_t longest = kSecond << between(0, 9);
     Watch watch;
     for (std::int64_t now = s(0); now < s(900); now += kPeriod) {
@@ -321,7 +322,7 @@ TEST_CASE("tcp silences: a failing reconnect continues a silence, a new connecti
 }
 
 TEST_CASE("tcp silences: attempts to connect that are all given up are a silence") {
-  // nginx with a timeout of 1 s behaves like this. Its successful requests are so short that no sample contains them.
+  // nginx with a timeout of 1 s behaves like this. Its successful connections are so short that no sample contains one.
   const auto tried = [](Watch& watch, std::int64_t from, std::int64_t to, bool same) {
     Socket attempt;
     attempt.state = 2;

@@ -25,7 +25,7 @@ std::vector<Waits::Wait> sample(Waits& waits, std::vector<rose_blocked> blocked,
 
 }  // namespace
 
-TEST_CASE("a wait lasts from the first sample that has it to the first that does not", "[waits]") {
+TEST_CASE("a wait lasts from the first sample that contains it to the first that does not", "[waits]") {
   Waits waits(3 * kSecond, kSecond);
   CHECK(sample(waits, {}, 0).empty());
   CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
@@ -54,7 +54,8 @@ TEST_CASE("a late sample does not lengthen a short wait", "[waits]") {
   CHECK(sample(waits, {thread(10, 11, 5)}, 1).empty());
   CHECK(waits.ongoing(20 * kSecond).empty());
   CHECK(sample(waits, {}, 20).empty());
-  // A late sample must not be taken as the end of the wait.
+  // A wait ends at most one sampling interval after the last sample that contained it. Here the next sample is 20 s
+  // later, and its time must not be taken as the end of the wait.
   CHECK(sample(waits, {thread(10, 11, 6)}, 21).empty());
   CHECK(sample(waits, {thread(10, 11, 6)}, 40).empty());
   const auto over = sample(waits, {}, 60);

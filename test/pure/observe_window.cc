@@ -1,5 +1,5 @@
-// The window, which needs only a limited amount of memory: how events are overwritten and packed, and what slow readers
-// of snapshots see.
+// The window, whose memory is bounded: how events are packed and overwritten, and what a slow reader of a snapshot
+// sees.
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
@@ -84,7 +84,7 @@ TEST_CASE("a shortened snapshot keeps the newest events") {
   Made made(100'000, 16 * kMiB);
   for (int i = 0; i < kEvents; ++i) made.window.add(failure("/p/" + std::to_string(i * 7919), i));
   std::uint64_t all = 0;
-  // The snapshot is limited to a third of its bytes, to less than its newest block, to all bytes, and to less than any
+  // The limits are a third of the snapshot's bytes, less than its newest block, all of its bytes, and less than any
   // block.
   for (const std::uint64_t part : {3U, 20U, 1U, 1'000'000U}) {
     const auto snapshot = made.window.snapshot();

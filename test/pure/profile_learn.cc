@@ -145,9 +145,9 @@ TEST_CASE("several runs are learnt and summed") {
   CHECK(profile.silences[0].src == "10.77.0.9");
   CHECK(profile.silences[1].src == "n1");
   CHECK(profile.silences[1].dst == "n2");
-  // the longer silence was not over when its run ended, so its length does not count
+  // the longer silence had not ended when its run ended, so its length does not count
   CHECK(profile.silences[1].longest_ms == 700);
-  CHECK(profile.silences[1].open);  // because of that silence
+  CHECK(profile.silences[1].open);  // because of the silence that had not ended
   CHECK_FALSE(profile.silences[0].open);
 
   REQUIRE(profile.functions.size() == 3);
@@ -208,7 +208,7 @@ TEST_CASE("benign failures are distinguished from unusual ones") {
   };
   const Row rows[] = {
       {"n1", "openat", "ENOENT", "/tmp/rose-9/n1/data/snapshot.7", nullptr, true},
-      // what one node does is benign on every node
+      // a failure that the profile shows for one node is benign on every node
       {"n3", "openat", "ENOENT", "/tmp/rose-9/n3/data/snapshot.7", nullptr, true},
       {"prod", "openat", "ENOENT", "/srv/kv/data/snapshot.7", nullptr, true},  // the end of the path is the same
       {"n1", "openat", "EIO", "/tmp/rose-9/n1/data/snapshot.7", nullptr, false},
@@ -246,7 +246,7 @@ TEST_CASE("benign failures are distinguished from unusual ones") {
             row.peer == nullptr ? "-" : row.peer);
     CHECK((index.find(seen.trace, event) != nullptr) == row.benign);
   }
-  // If the profile contains the node's own entry, that entry is used.
+  // If the profile contains an entry of the event's own node, that entry is used.
   Maker seen;
   const Event event = seen.scf("n2", "openat", "ENOENT", "/tmp/rose-9/n2/data/snapshot.7");
   REQUIRE(index.find(seen.trace, event) != nullptr);

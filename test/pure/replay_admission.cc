@@ -29,7 +29,7 @@ TEST_CASE("a run starts when an earlier one has ended or only waits") {
         std::this_thread::yield();
         --busy;
         admission.no_longer_busy(i);
-        admission.no_longer_busy(i);  // the end of a run that only waited
+        admission.no_longer_busy(i);  // called again at the end of a run that had begun to wait; has no effect
       });
     for (std::thread& run : runs) run.join();
     CHECK(admitted == kRuns);

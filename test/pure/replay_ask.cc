@@ -1,4 +1,4 @@
-// A query of the user must be possible; a query that rose proposed is dropped if it is impossible.
+// A query by the user that cannot be answered is an error. A query that rose proposed is dropped instead.
 #include <catch2/catch.hpp>
 
 #include "replay/ask.h"
@@ -45,7 +45,7 @@ TEST_CASE("the caller of a goroutine's function is what started the goroutine") 
   };
   add(1, 0, 0x10), add(1, 1, 0x20);        // the go statement in begin() started this goroutine
   add(2, 0, 0x30), add(2, 1, 0x20);        // called by another function, in the same goroutine
-  add(3, 0, 0x10), add(3, 1, 0x20, true);  // the function is the goroutine's first one, and what started it is unknown
+  add(3, 0, 0x10), add(3, 1, 0x20, true);  // the goroutine's first function; what started the goroutine is unreadable
   std::vector<std::string> texts;
   for (const schedule::Value& value : replay::recorded_values(asked, seen, {"n1"}, 0)) texts.push_back(value.text);
   CHECK(texts == std::vector<std::string>{"go statement in main.begin (shop.go:7)", "main.sell (+0x2)",

@@ -42,11 +42,11 @@ TEST_CASE("a contrasting run for a first call fires it later only", "[contrast]"
   CHECK(others[0].schedule.faults[0].count == 2);
 }
 
-TEST_CASE("contrasting runs for a crash at a step fire it twice at an unrelated time", "[contrast]") {
+TEST_CASE("two contrasting runs for a crash at a function crash the node at an unrelated time", "[contrast]") {
   const auto schedule =
       parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { function = \"f\" } ]\n");
   const auto others = beside(schedule, {fired("k", 3'000'000'000)}, 6);
-  REQUIRE(others.size() == 3);  // two crashes at an unrelated time, and one at the second entry of the function
+  REQUIRE(others.size() == 3);  // two runs with a crash at an unrelated time, one with a crash at the second entry
   CHECK(others[0].schedule.faults[0].when.size() == 1);
   CHECK(others[0].schedule.faults[0].when[0].kind == schedule::ConditionKind::elapsed);
   CHECK(others[0].schedule.faults[0].when[0].elapsed_ns == 1'500'000'000);
@@ -70,7 +70,7 @@ TEST_CASE("contrasting runs for a crash at a time approach the latest harmless t
   CHECK(words == std::vector<std::string>{"'k' half as late: 4000", "'k' a quarter as late: 2000",
                                           "'k' 13 % as late: 1000", "'k' 19 % as late: 1500",
                                           "'k' 19 % as late: 1500"});
-  // If there are several crashes, each of them is left out instead.
+  // If a schedule has several crashes, their times are not varied. Instead, each crash is left out.
   const auto two =
       beside(parse("[[fault]]\nid = \"k\"\nkind = \"crash\"\nnode = \"n1\"\nwhen = [ { elapsed = \"8s\" } ]\n"
                    "[[fault]]\nid = \"l\"\nkind = \"crash\"\nnode = \"n2\"\nafter = [\"k\"]\n"),

@@ -80,7 +80,7 @@ TEST_CASE("of many equal failures those whose calls were changed are marked as i
   CHECK(world.marked() == Found{1, 5});
 }
 
-TEST_CASE("a false result is marked as injected, and an untraced one marks no other event", "[replay]") {
+TEST_CASE("a false result is marked as injected, and one that was not traced marks no other event", "[replay]") {
   World world;
   const auto lie = world.fault(0, 0);
   const auto short_read = world.fault(0, 3);
@@ -91,7 +91,7 @@ TEST_CASE("a false result is marked as injected, and an untraced one marks no ot
   CHECK(world.marked() == Found{0});
 }
 
-TEST_CASE("a record that combines several calls is marked for as many injected calls", "[replay]") {
+TEST_CASE("a record that combines several calls accounts for as many injected calls", "[replay]") {
   World world;
   const auto fault = world.fault(EIO);
   world.call(210, 7, SYS_write, EIO).count = 3;

@@ -53,7 +53,7 @@ TEST_CASE("the newest and the requested folders of runs are kept, old ones are r
   keep_runs_folder(made[1], true);
   for (int i = 0; i < 9; ++i) make_older(made[static_cast<std::size_t>(i)], 100 * (9 - i));
   make_older(made[8], (kKeptDays * 24 + 1) * std::int64_t{3600});
-  // Run 0 stays in use, so that run 8 is the oldest one that can be removed.
+  // Run 0 stays in use, so run 8 is the oldest one that can be removed.
   for (std::size_t i = 1; i < 9; ++i) open[i].in_use.reset();
   const auto next = make_runs_folder(temporary.path);
   REQUIRE(next);

@@ -48,8 +48,8 @@ TEST_CASE("the number of parallel runs is limited by processors and free memory"
   large.memory = kGiB;
   CHECK(fitting_runs(large, 2, 8 * kGiB, 8) == 4);
   CHECK(fitting_runs(large, 2, kGiB / 2, 8) == 1);
-  // The start of a run takes 1 s and uses one processor. Three quarters of two processors carry two such starts within
-  // 1.45 s.
+  // The start of a run takes 1 s and uses one processor. With slack, parallel starts may take 1.45 s. In that time,
+  // three quarters of two processors complete two starts.
   RunLoad busy_start = idle;
   busy_start.start_cpu_seconds = 1;
   CHECK(fitting_runs(busy_start, 2, 8 * kGiB, 8) == 2);
@@ -108,11 +108,11 @@ TEST_CASE("a file outside the run directories that two runs write is shared") {
                run_that_writes("/tmp/r/run-0002", "n1", "/tmp/r/run-0002/n1/log"))
             .empty());
   CHECK(shared(run_that_writes("/a", "n1", "/dev/null"), run_that_writes("/b", "n1", "/dev/null")).empty());
-  // A path with the id of its process belongs to this process only.
+  // A path that contains the id of the process that wrote it belongs to this process only.
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/tmp/hsperfdata_root/2107", 2107)).empty());
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/var/x-2107.pid", 2107)).empty());
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/var/x/21070", 2107)).size() == 1);
-  // A file without a name
+  // "#" and a number is the path of a file without a name (O_TMPFILE), which no other run can open.
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/tmp/#9978908")).empty());
   CHECK(changed_outside(config, run_that_writes("/a", "n1", "/tmp/#99x")).size() == 1);
   config.nodes[0].container.emplace();  // the paths in a container are below the container's own root

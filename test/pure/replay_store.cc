@@ -82,7 +82,7 @@ TEST_CASE("recorded runs are read back in order with their traces, without unfin
     CHECK_FALSE(RunStore::open(report, false, "diagnose"));  // because the record is in use
     REQUIRE(store.next(3));                                  // rose is killed during this run
   }
-  // As if rose had also been killed while writing the line of a fourth run.
+  // Simulate that rose was also killed while it wrote the line of a fourth run.
   const fs::path file = report / "record.jsonl";
   const auto whole = read_file(file);
   REQUIRE(whole);

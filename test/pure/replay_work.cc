@@ -53,7 +53,8 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
       {work(failed, 100, both), {}, 200, hit, before},
       {work(failed, 100, {}), {}, 200, miss, before},
       {work(ok, 100, both), {}, 200, miss, ""},
-      // The workload exchanged no data. Nothing shows whether it ever does, so it is doubted only if it failed.
+      // The workload exchanged no data. Without a profile that shows what is usual, a miss is doubted only if the
+      // workload failed or timed out.
       {work(ok, 100, none), {}, 10, miss, ""},
       {work(ok, 100, asked), {}, 10, miss, ""},
       {work(failed, 100, none), {}, 10, miss, idle},
@@ -66,15 +67,16 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
        "the workload did no work: it " + late + " and exchanged no data with any node"},
       {work(late, 100, none), {}, 10, hit, ""},
       {work(late, 100, none), usual(0, 0, 0), 10, miss, ""},
-      // Without faults, it exchanges data.
+      // Without faults, the workload exchanges data.
       {work(ok, 100, none), usual(0, 5, 7), 10, miss, silent + ok},
       {work(late, 100, none), usual(0, 5, 7), 10, miss, silent + late},
       {work(failed, 100, asked), usual(0, 5, 7), 10, hit, silent + failed},
       {work(ok, 100, both), usual(0, 5, 7), 10, miss, ""},
-      // Without faults, it sends data and receives none.
+      // Without faults, the workload sends data and receives none.
       {work(ok, 100, asked), usual(0, 5, 0), 10, miss, ""},
       {work(ok, 100, none), usual(0, 5, 0), 10, miss, silent + ok},
-      // Without faults, it exchanges no data and succeeds. So if it fails, the faults may be the reason.
+      // Without faults, the workload exchanges no data and succeeds. If it fails, the faults may be the reason. The
+      // last workload also failed in all runs without faults.
       {work(ok, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(0, 0, 0), 10, miss, ""},
       {work(failed, 100, none), usual(3, 0, 0), 10, miss, idle},
@@ -98,7 +100,7 @@ TEST_CASE("a run with faults has no verdict if its workload did no work") {
   }
 }
 
-TEST_CASE("a fault that waits for nothing but a time fired in time, however late the machine was") {
+TEST_CASE("a fault that waits only for a time counts as fired at that time, however late the machine was") {
   schedule::Schedule plan;
   plan.faults.emplace_back();
   plan.faults[0].id = "f";
@@ -140,7 +142,7 @@ TEST_CASE("the usual amount of work comes from a profile or is unknown") {
   CHECK_FALSE(usual_of(config, folder / "no.json"));
 }
 
-TEST_CASE("a miss says nothing if a node failed before any fault, or was ended by the kernel") {
+TEST_CASE("a miss is doubted if a node failed before any fault, or if the OOM killer ended it") {
   using enum schedule::OracleAnswer;
   const NodeEnd failed{.node = "n1", .code = 7, .note = "exited with status 7", .ended_ns = 5 * kMs};
   const NodeEnd orderly{.node = "n1", .note = "exited with status 0", .ended_ns = 5 * kMs};
@@ -212,7 +214,7 @@ TEST_CASE("a miss says nothing if a node failed before any fault, or was ended b
   CHECK(MemoryKills().pids().empty());
 }
 
-TEST_CASE("a call of a node that found the run's disk full is a reason to doubt the run") {
+TEST_CASE("a run is doubted if a call of a node failed because the run's disk was full") {
   const rose::test::Folder run;
   fs::create_directory(run / "n1");
   config::Config config;

@@ -70,7 +70,7 @@ TEST_CASE("a build is fixed only if the faults were effective and the workload d
       .run(miss, good())
       .run(hit, good())
       .concludes(Verdict::reproduced, "the bug still occurs: in 1 of 2 conclusive runs", 1);
-  // If a single run is inconclusive, the bug does not count as fixed.
+  // If even one run is inconclusive, the bug does not count as fixed.
   Made(true)
       .run(miss, good())
       .run(miss, {outcome("cut", true, kSilent), outcome("late", true)})
@@ -126,7 +126,7 @@ TEST_CASE("a workload that failed every time is inconclusive unless a profile sa
       "the bug did not occur, but the workload failed in every run, and exchanged no data with the nodes that "
       "rose could see",
       4);
-  // If the bug occurs, that already shows that the workload worked.
+  // If the bug occurs, the workload has worked, whatever its exit status is.
   Made shows(true);
   shows.run(hit, {outcome("cut", true), outcome("late", true)});
   shows.report.failed_workloads = 1;

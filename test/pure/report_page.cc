@@ -116,7 +116,7 @@ void check_page(const std::string& page) {
   CHECK(page.size() < 2'000'000);
 }
 
-// The page without its style and script, which do not matter if contents are compared.
+// The page without its style and script, because golden files compare only the contents.
 std::string bare(std::string page) {
   for (const std::string_view part : {page_style(), page_script()}) {
     const std::size_t at = page.find(part);
@@ -751,7 +751,7 @@ TEST_CASE("a page's style and script load nothing from outside", "[page]") {
     for (const char* outside :
          {"url(", "@import", "fetch(", "XMLHttp", "innerHTML", "insertAdjacentHTML", "document.write", "eval("})
       CHECK(part.find(outside) == std::string_view::npos);
-    // The only address is the namespace of the SVG, which browsers do not open.
+    // The only address is that of the SVG namespace, which browsers do not open.
     CHECK(count(part, "http") == count(part, "http://www.w3.org/2000/svg"));
     CHECK(part.find("</script") == std::string_view::npos);
   }

@@ -101,7 +101,7 @@ TEST_CASE("filters select events by node, type and time", "[show]") {
   CHECK(lines(filter) == 6);
   filter.types = {EventType::ps};
   CHECK(lines(filter) == 2);
-  filter.node = "host-a";  // an event without a node is one of the tracer's host
+  filter.node = "host-a";  // an event without a node belongs to the tracer's host
   filter.types = {};
   CHECK(lines(filter) == 1);
   filter.node = "n4";
@@ -209,7 +209,7 @@ TEST_CASE("a summary with a profile lists what differs from it", "[show]") {
   CHECK(parsed["rows"].size() == summarise(trace, {}, &profile).rows.size());
   CHECK(parsed["rows"][0]["normal"] == "new");
 
-  // If a failure that the profile contains occurs far more often in the trace, it is not usual.
+  // A failure that occurs far more often in the trace than in the profile is not usual.
   const Trace same = sample();
   for (const auto& event : same.events) {
     if (event.type != EventType::scf || event.err != 2) continue;
@@ -290,7 +290,7 @@ TEST_CASE("the summary counts every event once", "[show]") {
   std::uint64_t total = 0;
   for (const SummaryRow& row : summary.rows) total += row.count;
   CHECK(total == 5000);
-  // The text contains the first thousand kinds, and the number of others.
+  // The text lists the first thousand kinds and says how many more there are.
   REQUIRE(summary.rows.size() > 1000);
   const std::string text = text_of(show_summary, trace);
   CHECK(text.find(fmt::format("# and {} more kinds", summary.rows.size() - 1000)) != std::string::npos);

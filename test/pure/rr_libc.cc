@@ -25,7 +25,7 @@ Output unforeseen(const std::string& mode, const std::string& sources, const std
   return *output;
 }
 
-// The lines in alphabetical order, because which thread prints first is decided by a lock that is not recorded.
+// The lines in alphabetical order. Their order differs between runs, because it depends on a lock that is not recorded.
 std::vector<std::string> sorted_lines(const std::string& text) {
   auto lines = split(text, '\n');
   std::sort(lines.begin(), lines.end());

@@ -100,7 +100,7 @@ TEST_CASE("a replay that diverges reports where, and exits with 1") {
 TEST_CASE("a process that does not end by itself is ended when all records are replayed") {
   const Recorded made({"differs"}, {}, {"VARIANT=unfinished"});
   REQUIRE(made.output.exit_code == 0);
-  // The program asks for one more record than there are, so everything that was recorded has been replayed.
+  // The program asks for one record more than the recording contains. By then, all records have been replayed.
   const Output again = made.replay({"differs"}, {"VARIANT=more"});
   CHECK(again.exit_code == 0);
   CHECK(again.err.empty());
@@ -126,8 +126,8 @@ TEST_CASE("a window whose beginning was overwritten is replayed from a checkpoin
   CHECK(refused.err.find("no checkpoint is left to start from") != std::string::npos);
 }
 
-// This must hold for everything that the process can be doing when it is killed: all threads are between two calls,
-// threads are within a call, a thread holds the mutex.
+// This must hold whatever the process is doing when it is killed: all threads may be between two calls, some threads
+// may be in a call, or a thread may hold the mutex.
 TEST_CASE("a recording of a killed process is replayed up to the kill") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;

@@ -165,8 +165,8 @@ TEST_CASE("files that are not recordings are refused with the reason") {
   CHECK(std::string(Read(bad).why) == "its head is damaged");
 }
 
-// The victim stores which of its calls have returned. Whenever it is killed, the recording must contain all of these
-// calls, in their order.
+// The victim counts, for each thread, the calls that have returned. Whenever it is killed, the recording must contain
+// all of these calls, in their order.
 TEST_CASE("a kill by SIGKILL loses no call that had returned") {
   for (int round = 0; round < 20; ++round) {
     const rose::test::Folder folder;

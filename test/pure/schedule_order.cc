@@ -75,7 +75,7 @@ TEST_CASE("events and an order are parsed, applied and written", "[order]") {
   CHECK(read->events[0].node == "n1");
   CHECK(read->events[0].when.at(0).log == "created /a");
   CHECK(read->faults.at(0).after == std::vector<std::string>{"written"});
-  // `after` is not written, because it follows from the order
+  // The key `after` is not written, because it follows from the order.
   CHECK(to_toml(*read).find("after") == std::string::npos);
   CHECK(in_words(*read).find("as soon as 'written' has come") != std::string::npos);
   auto again = parse_schedule(to_toml(*read), "t.toml");
@@ -89,7 +89,7 @@ TEST_CASE("events and an order are parsed, applied and written", "[order]") {
   const std::string words = in_words(*read);
   CHECK(words.find("in the order created * written * cut | looked, where created is when n1 has logged \"created /a\" "
                    "and written and looked are steps of the workload") != std::string::npos);
-  // If there is no order, a fault may come after an event.
+  // Without an order, the key `after` of a fault may name an event.
   const auto after = parse_schedule(kHead + kEvent + kFault + "after = [\"created\"]\n", "s.toml");
   REQUIRE(after.has_value());
   CHECK(check_nodes(*after, {"n1"}, "s.toml").has_value());

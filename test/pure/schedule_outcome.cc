@@ -220,7 +220,7 @@ TEST_CASE("a run that did no work is inconclusive, whatever the oracle answered"
     judge(result, schedule, "it exited with status 2");
     CHECK(verdict_name(result.verdict) == "inconclusive");
     CHECK(result.reason == "the workload exchanged no data with any node");
-    // In a series of runs, this run must not count as a miss, either.
+    // In a series of runs, this run must not count as a hit or a miss, either.
     Series series;
     RunResult reproduced = result;
     reproduced.doubt.clear();
@@ -245,7 +245,7 @@ TEST_CASE("a run in which an unneeded fault was not effective counts as a miss i
   };
   Series series;
   series.add(run(OracleAnswer::hit, {outcome("a", true), idle("b", "none")}), schedule);
-  // a hit has shown that 'a' alone is sufficient
+  // this run counts as a miss, because the hit has shown that 'a' alone is sufficient
   series.add(run(OracleAnswer::miss, {outcome("a", true), idle("b", "none")}), schedule);
   series.add(run(OracleAnswer::miss, {idle("a", "none"), outcome("b", true)}), schedule);
   CHECK(series.tally().reproduced == 1);

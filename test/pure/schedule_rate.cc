@@ -1,5 +1,5 @@
-// Rates, their intervals and the sequential test are compared with published values, and with the bounds that their
-// documentation states.
+// Rates, their intervals and the sequential test. They are compared with published values, and with the bounds that are
+// documented in schedule/rate.h.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
@@ -108,14 +108,14 @@ TEST_CASE("the sequential test has exactly its stated error rates") {
   CHECK(first.acceptance(1.0) == Approx(1));
 }
 
-TEST_CASE("all tests of a search accept a schedule at 75 % of the target in one of ten searches at most") {
+TEST_CASE("at most one search in ten accepts a schedule whose rate is 75 % of the target") {
   double wrong = 0;
   for (int test_number = 1; test_number <= 8; ++test_number) {
     wrong += RateTest(0.8, test_number).acceptance(0.6);
     CHECK(RateTest(0.8, test_number).acceptance(0.9) > 0.95);
   }
   CHECK(wrong <= 0.1);
-  // For other targets, the errors must be about as small.
+  // For other targets, the error probabilities must be about as small.
   for (const double target : {0.3, 0.5, 0.9, 1.0}) {
     INFO(target);
     const RateTest test(target, 1);
@@ -151,8 +151,8 @@ TEST_CASE("screening passes schedules worth testing, and with the test errs more
   CHECK(screening.acceptance(0.3) == Approx(0.03).margin(0.005));
   CHECK(screening.acceptance(0.6) == Approx(0.37).margin(0.01));
   CHECK(screening.acceptance(0.8) == Approx(0.94).margin(0.01));
-  // The runs of the two tests are independent. The schedule that was found may be tested in three forms, each of which
-  // counts as a test.
+  // The screening and the test use different runs, so the probabilities multiply. A schedule that was found may be
+  // tested in three forms, each of which counts as a test.
   double wrong = 0;
   for (int test_number = 1; test_number <= 24; ++test_number)
     wrong += screening.acceptance(0.6) * RateTest(0.8, test_number).acceptance(0.6);
@@ -210,9 +210,9 @@ TEST_CASE("the interval after a sequential test covers the true rate as often as
         CHECK(covered >= 0.95 - 1e-6);
       }
     }
-  // If no run missed, the number of runs carries no further information, so the interval is the exact one.
+  // If no run missed, the number of runs gives no additional information, so the interval equals the exact interval.
   CHECK(RateTest(0.8).interval({8, 0, 0}).first == Approx(Tally{8, 0, 0}.interval().first).margin(1e-6));
-  // The same interval is given for a tally at which the test has not ended.
+  // For a tally at which the test has not ended, the interval is also the exact one.
   CHECK(RateTest(0.8).interval({5, 1, 0}) == Tally{5, 1, 0}.interval());
 }
 
@@ -259,7 +259,7 @@ TEST_CASE("a run that misses without a fault counts as a miss if hits have shown
 }
 
 TEST_CASE("a rate is not overestimated if a fault often fails to fire") {
-  // `b` has no influence on the bug, and fires in 30 % of the runs. The bug occurs in 60 % of them.
+  // `b` fires in 30 % of the runs and has no influence on the bug, which occurs in 60 % of all runs.
   const Schedule schedule = two_faults();
   std::mt19937 random(7);
   std::uniform_real_distribution<double> dice;

@@ -19,7 +19,7 @@ Schedule parse(const std::string& text) {
   return std::move(*parsed);
 }
 
-// The schedule without its positions in the file, because these may differ in a file that was written again.
+// The schedule without the line numbers of its faults, because these may change when the schedule is written.
 Schedule plain(Schedule schedule) {
   for (Fault& fault : schedule.faults) fault.line = 0;
   return schedule;
@@ -620,7 +620,7 @@ TEST_CASE("a fingerprint depends only on what a schedule does") {
   std::string other = one;
   other.replace(other.find("\"crash\""), 7, "\"crash\"\nscope = \"main\"");
   CHECK(fingerprint(parse(one)) != fingerprint(parse(other)));
-  // A run does not depend on whether a fault is optional, so neither does the fingerprint.
+  // What a run does is the same whether or not a fault is optional, so the fingerprint is the same, too.
   CHECK(fingerprint(parse(one)) == fingerprint(parse(one + "optional = true\n")));
   CHECK(parse(one + "optional = true\n").faults[1].optional);
 }

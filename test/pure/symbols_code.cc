@@ -56,7 +56,7 @@ TEST_CASE("every instruction that can be probed is listed, system calls first, t
     const auto places = places_of(victim(binary), "known_layout");
     std::vector<std::uint64_t> offsets;
     for (const Place& place : places) offsets.push_back(place.offset);
-    // not 0, which is the entry, and not 11, an instruction with a lock prefix
+    // Offset 0 is missing because it is the entry, and offset 11 because its instruction has a lock prefix.
     CHECK(offsets == std::vector<std::uint64_t>{6, 19, 17, 18, 1, 8, 15});
     CHECK(places.front().kind == PlaceKind::syscall);
     CHECK(places.front().name == "write");
@@ -71,8 +71,9 @@ TEST_CASE("code of arm64 is read on any machine") {
   if (!fs::exists(binary)) rose::test::skip_case("clang-19 and mold are not installed");
   const auto places = places_of(binary, "update");
   CAPTURE(names(places, PlaceKind::syscall), names(places, PlaceKind::call));
-  // Calls through a stub of the .plt, through a function that calls such a stub, and by the function's own instruction;
-  // then a call through a pointer.
+  // `update` makes system calls through a stub in the .plt ("rename@plt"), through a function that calls such a stub
+  // ("store"), and through a function with its own `svc` instruction ("direct"). It also makes a call through a
+  // pointer.
   for (const char* name : {"rename@plt", "store", "direct"}) {
     CAPTURE(name);
     const Place* place = named(places, name);
@@ -85,8 +86,7 @@ TEST_CASE("code of arm64 is read on any machine") {
   CHECK(named(places, "store")->loop);
   CHECK(contains(names(places, PlaceKind::call), "through a pointer"));
   for (const Place& place : places) CHECK(place.offset % 4 == 0);
-  // The kernel refuses probes on `svc`/`syscall`, the instruction of a system call, so the call of write is not a
-  // place.
+  // The kernel refuses probes on `svc`, the instruction of a system call, so the system call in `direct` is not listed.
   CHECK(named(places_of(binary, "direct"), "write") == nullptr);
   const auto file = CodeFile::open(binary);
   REQUIRE(file);
@@ -104,7 +104,7 @@ TEST_CASE("code of arm64 is read on any machine") {
 TEST_CASE("calls are found and named, direct, indirect and through stubs") {
   struct Row {
     const char* binary;
-    const char* end;  // what the names of functions in another file end with
+    const char* end;  // the suffix of the names of functions in another file
   };
   for (const Row& row : {Row{"code_pie", "@plt"}, Row{"code_fixed", "@plt"}, Row{"code_noplt", ""},
                          Row{"code_static", ""}, Row{"code_library", "@plt"}}) {
@@ -112,7 +112,7 @@ TEST_CASE("calls are found and named, direct, indirect and through stubs") {
     const std::string end = row.end;
     const auto places = places_of(victim(row.binary), "update");
     CAPTURE(names(places, PlaceKind::syscall), names(places, PlaceKind::call));
-    // Calls that change something come first, direct ones before others. Then come calls that only read.
+    // Calls that change state come first, and direct ones before indirect ones. Then come calls that only read.
     const bool whole = std::string(row.binary) == "code_static";
     std::vector<std::string> calls = names(places, PlaceKind::syscall);
     if (whole) {

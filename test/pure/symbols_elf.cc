@@ -94,7 +94,7 @@ TEST_CASE("inlined functions are found where their code begins inside others") {
   const Function* put = named(*inlined, "stacks::put_line");
   REQUIRE(put != nullptr);
   CHECK(put->source.ends_with("stack_victim.cc"));
-  // The name is the one in symbol tables and on stacks.
+  // The name must be the one that symbol tables and stacks show.
   CHECK(named(*inlined, "stacks::(anonymous namespace)::Counter::count") != nullptr);
   const auto own = list_functions(victim);
   REQUIRE(own);
@@ -134,7 +134,7 @@ TEST_CASE("functions are found by source file") {
     CHECK(named(*found, "raft_log_create.cold") == nullptr);
     for (const Function& f : *found) CHECK(f.name.find("std::vector") != 0);
   }
-  // This header belongs to the program. The library's header of the same name is another one.
+  // This header belongs to the program. The C++ library has another header of the same name, in the folder bits.
   const auto own = find_functions(kVictim, {}, {"stl_vector.h"});
   REQUIRE(own);
   REQUIRE(own->size() == 1);
@@ -205,7 +205,7 @@ TEST_CASE("functions of stripped files are found in their debug files") {
   fs::create_directory(folder / ".debug");
   fs::rename(debug, folder / ".debug" / "victim.debug");
   check_same();
-  // This file is from another build, so its addresses would lead into other functions.
+  // A debug file of another build is refused, because its addresses would belong to other functions.
   fs::remove(folder / ".debug" / "victim.debug");
   fs::copy_file("/proc/self/exe", debug);
   CHECK_FALSE(find_functions(stripped, {"Raft::append"}, {}));
@@ -276,7 +276,7 @@ TEST_CASE("functions of non-PIE, static and shared files are found") {
     REQUIRE(found);
     CHECK(found->size() == 3);
     for (const Function& f : *found) CHECK(fs::path(f.source).filename() == "small.c");
-    // The code must be the one that objcopy finds in the section of the function.
+    // The bytes at the function's offset must be part of the section .text that objcopy extracts.
     const auto entry = find_functions(out, {"raft_entry"}, {});
     REQUIRE(entry);
     const fs::path text = folder / "text";
@@ -368,7 +368,7 @@ TEST_CASE("truncated and damaged files cause neither a crash nor a hang") {
   };
   Elf64_Ehdr header;
   std::memcpy(&header, whole->data(), sizeof header);
-  // The program's code, according to its header, lies partly behind the end of the file.
+  // According to the changed program header, a part of the code lies beyond the end of the file.
   std::string long_code = *whole;
   for (std::size_t i = 0; i < header.e_phnum; ++i) {
     const std::size_t at = header.e_phoff + i * sizeof(Elf64_Phdr);

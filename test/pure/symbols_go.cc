@@ -106,7 +106,7 @@ TEST_CASE("Go's stack checks are recognised by their instructions") {
     CAPTURE(one.code);
     const auto code = code_of(one.code);
     CHECK(stack_check_bytes(code, machine) == one.bytes);
-    // Wherever the code is cut, it is not accepted as a check.
+    // A check that is cut off anywhere is not recognised.
     for (std::size_t size = 0; size < one.bytes; ++size)
       CHECK(stack_check_bytes(std::span(code).first(size), machine) == 0);
   };
@@ -172,7 +172,7 @@ TEST_CASE("the module of a Go source file is determined from its path") {
   CHECK(go_module("/srv/a.b/x.c") == "");
 }
 
-TEST_CASE("the offset of a goroutine's creator is in the function that prints it") {
+TEST_CASE("the offset of a goroutine's creator is read from the function that prints the creator") {
   const auto offset = [](std::string_view code, const Machine& machine) {
     return go_creator_offset({reinterpret_cast<const std::uint8_t*>(code.data()), code.size()}, machine);
   };

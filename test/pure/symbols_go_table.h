@@ -71,7 +71,7 @@ inline std::string table(int version) {
   part();
   bytes += std::string("a.go\0b.go\0", 10);
   part();
-  bytes += std::string("\0\2\1\0\4\1\0", 7);  // the offset 0 stands for none; then come those of file 0 and of file 1
+  bytes += std::string("\0\2\1\0\4\1\0", 7);  // the first byte is unused, as offset 0 means none; then files 0 and 1
   part();
   const std::size_t functions = bytes.size();
   const unsigned field = relative ? 4 : 8;

@@ -81,7 +81,8 @@ TEST_CASE("a mangled name that would expand to terabytes is left mangled") {
   }
   CHECK(demangle(bomb) == bomb);
   CHECK(demangle("_Z" + std::string(100000, 'P') + "v").size() == 100003);
-  // Rust: this tuple consists of references to the tuple itself, so writing it out would never end.
+  // Rust: the first element of the tuple is a back reference to itself. Back references must point to an earlier
+  // position, so the name is invalid.
   std::string rust = "_RINvC1a1f";
   for (int i = 0; i < 200; ++i) rust += "TB8_B8_B8_";
   CHECK(demangle(rust) == rust);
@@ -128,7 +129,7 @@ TEST_CASE("patterns match functions with or without parameters") {
       {"Queue<int>::push", "_ZN5QueueIcE4pushEc", false},
       {"Queue<std::vector<int, std::allocator<int>>>::push", "_ZN5QueueISt6vectorIiSaIiEEE4pushES2_", true},
       {"std::vector<int, std::allocator<int> >::push_back", "_ZNSt6vectorIiSaIiEE9push_backERKi", true},
-      // an unnamed namespace may be left out
+      // the name of an unnamed namespace may be left out
       {"hidden", "_ZN12_GLOBAL__N_16hiddenEi", true},
       {"hidden(int)", "_ZN12_GLOBAL__N_16hiddenEi", true},
       {"(anonymous namespace)::hidden", "_ZN12_GLOBAL__N_16hiddenEi", true},

@@ -37,7 +37,7 @@ TEST_CASE("names that runtimes give their code are split into function, file and
   check_name("LazyCompile:*handle /srv/app.js:12:3", "handle", "/srv/app.js", 12);
   check_name("JS:~Store.append file:///srv/my%20app.mjs:7:1", "Store.append", "/srv/my%20app.mjs", 7);
   check_name("Function:^get a b /srv/app.js:4:2", "get", "a b /srv/app.js",
-             4);  // a name of V8 contains no blank; a path may
+             4);  // a path may contain blanks, but a function name of V8 does not
   check_name("JS:+ /srv/app.js:1:9", "(anonymous)", "/srv/app.js", 1);
   check_name("Script:~/srv/app.js", "/srv/app.js", "", 0);
   check_name("Eval:~ :3", "(anonymous)", "", 3);

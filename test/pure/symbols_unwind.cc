@@ -1,5 +1,5 @@
-// The frames of a thread whose stack was copied. The thread belongs to this program, and its copy may be truncated or
-// make no sense.
+// The frames of a thread whose stack was copied. The thread belongs to this program. In some tests, the copy is
+// truncated or its data is inconsistent.
 #include <elf.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -159,7 +159,7 @@ TEST_CASE("unterminated strings of debug information are not read") {
   std::ofstream(copy, std::ios::binary) << bytes;
   for (auto& map : taken.maps)
     if (map.name.find("pure_symbols") != std::string::npos) map.file = copy;
-  // A build without debug information has no such section.
+  // A build without debug information has neither of these sections, so nothing was changed.
   const auto result = unwind(taken);
   REQUIRE(result.frames.size() >= 6);
   CHECK(result.frames[1].function == "unwind_third()");
@@ -196,8 +196,8 @@ void* made_code(std::uint64_t at) {
   return page;
 }
 
-// Creates such code at any address, and also directly after each mapping that has space after it, so that there is code
-// after a library and between its parts.
+// Creates such code at an address that the kernel chooses, and also directly after each mapping of a file that has free
+// space after it. So there is also code after a library and between its parts.
 std::vector<void*> made_codes() {
   std::vector<std::uint64_t> ends = {0};
   std::ifstream file("/proc/self/maps");

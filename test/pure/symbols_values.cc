@@ -41,7 +41,7 @@ TEST_CASE("arguments on arm64 are located as its ABI defines") {
     CHECK(answer.sites[0].fetch.kind == Fetch::Kind::word);
     CHECK(answer.sites[0].fetch.at.base == n - 1);
   }
-  // On arm64, a return address is in a register, so the stack contains nothing but arguments.
+  // On arm64, the return address is in a register, so the first argument on the stack is at offset 0.
   const Answer stack = ask("code_arm64", "many(arg9)");
   REQUIRE(stack.sites.size() == 1);
   CHECK(stack.sites[0].fetch.kind == Fetch::Kind::memory);
@@ -146,8 +146,8 @@ TEST_CASE("arguments are found by name and number, with types and members, optim
       CHECK(site.form.type == one.type);
     }
   }
-  // In an optimised program, the argument is in its register at the entry. Otherwise it is in the frame, as soon as the
-  // frame is set up.
+  // In an optimised program, the argument is read from its register at the entry. Otherwise it is read from the frame,
+  // after the frame has been set up.
   const auto entry = find_functions(victim("value_fast"), {"plain"}, {});
   REQUIRE(entry);
   const Site fast = ask("value_fast", "plain(number)").sites.at(0);
@@ -266,7 +266,7 @@ TEST_CASE("where a function was inlined, the code around it is its caller") {
   CHECK(std::find(possible.begin(), possible.end(), "put_line:callers") != possible.end());
 }
 
-TEST_CASE("a call in inlined code is made by the function that was inlined, in the one around it") {
+TEST_CASE("the caller in inlined code is the inlined function, with the function that it was inlined into") {
   const Answer callers = ask("stack_victim", "checkpoint:callers");
   REQUIRE(callers.sites.size() == 1);
   const auto functions = list_functions(victim("stack_victim"));

@@ -1,4 +1,4 @@
-// The offsets between clocks must be recovered from handshakes, within the error that is stated.
+// The offsets between clocks are estimated from handshakes. The true offset must be within the error that is stated.
 #include "trace/clock.h"
 
 #include <catch2/catch.hpp>
@@ -51,8 +51,8 @@ struct World {
   }
 };
 
-// The offset that the merge found for the second dump's host, and how far the events of that host are from their true
-// times.
+// The clock offset that the merge estimated for the host of the second dump, and the largest difference between the
+// times of its events and their true times.
 struct Outcome {
   MergedClock clock;
   std::int64_t worst_ns = 0;

@@ -53,7 +53,7 @@ std::vector<std::size_t> block_offsets(const std::string& bytes) {
   return offsets;
 }
 
-// A block with a correct checksum and any content, as a hostile writer could make it.
+// A block with a correct checksum and arbitrary content, as a hostile writer could make it.
 std::string forged_block(const char* kind, std::uint32_t items, const std::string& raw, std::uint32_t claimed_raw) {
   uLongf size = compressBound(raw.size());
   std::string packed(size, 0);
@@ -161,7 +161,7 @@ TEST_CASE("traces of identical or similar events stay within the reader's limit 
   REQUIRE(back);
   CHECK_FALSE(back->damage);
   require_same(trace, back->trace);
-  // The events differ only in their times, as those of failures in a loop, so they must compress well.
+  // If events differ only in their times, as failures in a loop do, they must compress well.
   for (std::size_t i = 0; i < trace.events.size(); ++i) trace.events[i].ts_ns += static_cast<std::int64_t>(i) * 1000;
   CHECK(to_bytes(trace).size() < 1'000'000);
   // Strings that are nearly the same.
@@ -283,7 +283,7 @@ TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]")
   };
   const std::string done = forged_block("DONE", 1, std::string(16, '\0'));
   const auto file_header = file_header_1;
-  // First, this form is valid, so that each of the changes below fails for its own reason.
+  // First check that the unchanged blocks are valid, so that each change below is refused for its own reason.
   {
     const auto back = parse(file_header() + empty_meta() + done);
     REQUIRE(back);
@@ -305,7 +305,7 @@ TEST_CASE("version 1: forged blocks with valid checksums are refused", "[dump]")
       {forged_block("EVTS", 1, record(), 1U << 24), "compressed ones"},
       {forged_block("EVTS", 1, record(), 87), "does not unpack"},
       {forged_block("EVTS", 1, record(), 89), "does not unpack"},
-      // a valid block that decompresses to far more than it should
+      // a valid block that decompresses to far more bytes than the format allows for its compressed size
       {forged_block("STRS", 0, std::string(1 << 20, '\0')), "compressed ones"},
       {forged_block("EVTS", 2, record()), "wrong size"},
       {forged_block("EVTS", 0xffffffff, record()), "wrong size"},
@@ -406,7 +406,7 @@ TEST_CASE("version 2: forged blocks with valid checksums are refused", "[dump]")
     totals[16] = missed;
     return forged_block("DONE", 1, totals);
   };
-  // First, this form is valid.
+  // First check that the unchanged blocks are valid.
   {
     const auto back = parse(file_header() + empty_meta() + forged_block("EVTS", 2, columns()) + done(2, 1, 5));
     REQUIRE(back);
@@ -468,7 +468,7 @@ TEST_CASE("version 2: forged blocks with valid checksums are refused", "[dump]")
     CHECK(back->damage->message.find(c.message) != std::string::npos);
     CHECK(back->trace.events.empty());
   }
-  // A bomb: each string is the same as the one before.
+  // A decompression bomb: each string is encoded as a copy of the previous one.
   std::string bomb("\x91\x4e\0\x80\x80\4", 6);
   bomb += std::string(1 << 16, 'x');
   for (int i = 0; i < 10000; ++i) bomb += std::string("\x80\x80\4\0", 4);
@@ -511,7 +511,7 @@ std::string numbered_dump(std::size_t events) {
   return dump_to_bytes(trace).value();
 }
 
-// How many bytes are taken, if they arrive in pieces of this size.
+// Returns how many bytes DumpFrames accepts if they arrive in pieces of `piece` bytes.
 std::size_t frames_taken(std::string_view bytes, std::size_t piece, bool* complete = nullptr) {
   DumpFrames frames;
   std::size_t all = 0;

@@ -106,8 +106,9 @@ TEST_CASE("dumps of one boot are merged on one clock, although it was set betwee
   REQUIRE(merged.meta.clock.size() == 1);
   CHECK(merged.meta.clock[0].find(change < 0 ? "h1: the clock was set back by 1h at 2025-11-21 1"
                                              : "h1: the clock was set forward by 1h at 2025-11-21 2") == 0);
-  // Two readings are never exactly the same, and the clock of another boot is another clock.
+  // Readings of one clock differ slightly, so a difference of 0.9 ms is not a clock step.
   CHECK(merge({before, dump(30'000'000'000, kWall + 900'000, 1)}).meta.clock.empty());
+  // A dump of another boot has another clock.
   Trace other = after;
   other.meta.boot_id = "boot2";
   CHECK(merge({before, other}).events[0].ts_ns == before.events[0].ts_ns + (change < 0 ? change + 20'000'000'000 : 0));
@@ -170,7 +171,7 @@ TEST_CASE("merging combines the headers", "[event]") {
   CHECK(merged.meta.addresses == std::vector<std::string>{"n1=10.0.0.1", "n3=10.0.0.3"});
   REQUIRE(merged.events.size() == 2);
   CHECK(merged.str(merged.events[0].node) == "n9");
-  CHECK(merged.str(merged.events[1].node) == "h1");  // an event without a node is one of the tracer's host
+  CHECK(merged.str(merged.events[1].node) == "h1");  // an event without a node belongs to the tracer's host
 
   const Trace same = merge({a, a});
   CHECK(same.meta.node == "h1");

@@ -1,4 +1,4 @@
-// A trace that is given to others: secrets in its texts are replaced, and texts that were equal stay equal.
+// Redaction of a trace that is given to others: secrets in its texts are replaced, and equal texts remain equal.
 #include "trace/redact.h"
 
 #include <catch2/catch.hpp>
@@ -42,7 +42,7 @@ TEST_CASE("a redacted trace contains no host name, address or user", "[trace]") 
   CHECK(out.str(out.events[0].path) == "/home/user-1/data/log.1");
   CHECK(out.events[1].path2 == out.events[0].path);
   CHECK(out.events[0].ts_ns == 5);
-  // The names of functions are kept, because they do not show at which place the code runs.
+  // The names of functions are kept, because they do not reveal on which host the code runs.
   CHECK(out.str(out.events[0].function) == "vault7::open");
 
   const Meta& meta = out.meta;
