@@ -16,14 +16,15 @@ inline constexpr std::size_t kSegments = 64;
 inline constexpr std::uint64_t kLeastRing = 64 << 10;  // the size of a ring is a power of two between these two
 inline constexpr std::uint64_t kMostRing = std::uint64_t{4} << 30;
 inline constexpr std::size_t kMostKey = 255;
-inline constexpr std::size_t kWholeCompared = 64;  // in bytes; of longer data, a Digest is stored
+inline constexpr std::size_t kWholeCompared = 64;  // in bytes; for longer values that are compared, a Digest is stored
 
 struct FileHead {
   char magic[8];  // written last
   std::uint32_t version;
   std::uint32_t head_bytes;  // offset of the ring in the file
   std::uint64_t ring_bytes;
-  // This is a part of every checksum, so that bytes of another recording are never taken for a record of this one.
+  // A random number on which all checksums depend, so that bytes of another recording are not taken for a record of
+  // this one.
   std::uint64_t salt;
   std::int64_t began_ns;  // wall clock
   std::uint32_t pid;
@@ -32,14 +33,14 @@ struct FileHead {
   char host[64];
   char program[256];  // target of /proc/self/exe
   char pad2[2048 - 48 - 384];
-  // The position of the next record. A writer adds the size of its record. The previous value is then the position of
-  // this record. The positions determine the order of the records.
+  // The position of the next record. A writer adds the size of its record with an atomic operation, and the previous
+  // value becomes the position of the record. The positions determine the order of the records.
   alignas(64) std::atomic<std::uint64_t> reserved;
   alignas(64) std::atomic<std::uint64_t> lost;  // records that could not be written
   // For each segment, that is, each 64th of the ring: the number of bytes of completed records, over all rounds (passes
   // through the ring). A segment is reused only when all its records of the previous round are complete. In a finished
-  // recording, a gap usually means a call that never returned. If this number shows that the gap was a complete record
-  // once, the recording is damaged.
+  // recording, a gap usually means that a call never returned. If this number shows that there was a complete record in
+  // the gap, the recording is damaged.
   alignas(64) std::atomic<std::uint64_t> finished[kSegments];
   char pad3[kHeadBytes - 2048 - 128 - 8 * kSegments];
 };

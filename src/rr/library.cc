@@ -31,8 +31,8 @@ int rose_rr_mode_ = 0;
 namespace rose::rr {
 namespace {
 
-// Values of rose_rr_mode_. The first call opens the file. It is not opened earlier, because a daemon may fork before
-// that.
+// Values of rose_rr_mode_. The file is opened by the first call and not when the library is loaded, because a daemon
+// may fork between these two events, and a forked child records nothing.
 enum Mode : int { off = 0, undecided = 1, recording = 2, replaying = 3 };
 
 constinit Ring ring;
@@ -71,7 +71,7 @@ std::uint64_t window_bytes(const char* text) {
   return ring_bytes;
 }
 
-// The number in `name` at the place of %n, that is, between `before` and `behind`. 0 if there is none.
+// The number that stands for %n in `name`, that is, the number between `before` and `behind`. 0 if there is none.
 unsigned long number_in(const char* name, std::string_view before, std::string_view behind) {
   const std::string_view text(name);
   if (text.size() <= before.size() + behind.size() || std::memcmp(name, before.data(), before.size()) != 0 ||
@@ -197,15 +197,15 @@ bool open_recording(const char* given) {
   return false;
 }
 
-// In the recorded order, a crash comes after everything that other threads had recorded before it, so wait until that
-// was replayed.
+// The handler of fatal signals. In the recording, the crash follows all records, also those of other threads. So wait
+// until all of them have been replayed, or until there is no more progress.
 void before_death(int signal) {
   play.wait_before_death();
   struct sigaction plain{};
   plain.sa_handler = SIG_DFL;
   ::sigaction(signal, &plain, nullptr);
-  // End the process by this signal, with the default action. If the handler only returned, signals such as SIGSEGV, and
-  // the signal of abort(), would occur again, but a signal that another process has sent would not.
+  // End the process by this signal, with the default action. Returning from the handler is not enough: a SIGSEGV caused
+  // by an instruction, or the signal of abort(), would occur again, but a signal sent by another process would not.
   ::raise(signal);
 }
 
@@ -277,7 +277,8 @@ __attribute__((destructor)) void unloading() {
   set_mode(off);
 }
 
-// The program chooses the keys. An invalid key is a bug of the program, but no reason to end the program.
+// Returns the key, or a valid one if the program gave an invalid key. An invalid key is a bug of the program, but it
+// must not end the program.
 std::string_view checked(const char* key) {
   const std::size_t length = key == nullptr ? 0 : ::strnlen(key, kMostKey + 1);
   if (length != 0 && length <= kMostKey) return {key, length};

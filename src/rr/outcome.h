@@ -1,5 +1,5 @@
-// The result of a replay. It is in a page that the replayed process maps (ROSE_RR_OUTCOME) and that `rose replay`
-// reads, so it remains if the process crashes. Strings end with NUL.
+// The result of a replay. It is stored in a page that the replayed process maps from the file ROSE_RR_OUTCOME and that
+// `rose replay` reads, so it survives a crash of the process. Strings end with NUL.
 #pragma once
 
 #include <atomic>

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <ctime>
 
-// Undefine this macro, because the macros are meant for callers outside the library.
+// The macros of rose_rr.h are meant for callers outside the library.
 #undef rose_rr_replaying
 
 namespace rose::rr {
@@ -273,8 +273,8 @@ void Play::advance() {
   dispatch();
 }
 
-// Ends the replay. Called when the thread that took the last record calls the library again, or returns from its
-// reproducer, because that thread has then processed the record.
+// Ends the replay. Called when the thread that took the last record calls the library again or returns from its
+// reproducer. At that point, the thread has processed the record.
 void Play::finish() {
   if (finishing_) return;
   finishing_ = true;
@@ -510,9 +510,10 @@ void Play::wait_before_death() {
   }
 }
 
-// The patience is counted in ticks of this thread. A tick in which the process used much CPU time counts only a tenth,
-// because the process may still be computing. If a debugger has stopped the process, this thread is stopped, too, so no
-// ticks are counted.
+// Ends the replay when it is complete, and reports a divergence when no record has been taken for patience_s_. That
+// time is measured in ticks of this thread. A tick in which the process used much CPU time counts as a tenth of a tick,
+// because the process may still be computing. If a debugger stops the process, this thread stops, too, so no ticks are
+// counted.
 void* Play::watch(void* argument) {
   Play& play = *static_cast<Play*>(argument);
   double idle = 0;
@@ -533,9 +534,9 @@ void* Play::watch(void* argument) {
     used = now_used;
     if (play.next_ != seen) idle = 0;
     else idle += (busy ? 0.1 : 1.0) * kTickMs / 1000;
-    // The function that received the last message of this key may be waiting for a lock, and the thread that holds the
-    // lock may be waiting for this message. That function has already written all its records, so the next message may
-    // be delivered concurrently.
+    // The function that received the previous message of this key may be waiting for a lock, and the thread that holds
+    // the lock may be waiting for the next message. All records of that function precede the next message, so that
+    // message may be delivered concurrently.
     if (play.next_ == seen && idle >= 2.0 * kTickMs / 1000) play.dispatch(true);
     seen = play.next_;
     const bool stuck = idle >= play.patience_s_ && !play.gone_;

@@ -1,5 +1,5 @@
-// Replays a recording. Supplies the recorded bytes in the recorded order, delays calls that come too early, delivers
-// messages, and ends the process when its execution differs from the recorded one.
+// Replays a recording. Supplies the recorded bytes in the recorded order, delays calls that are made too early,
+// delivers messages, and ends the process when its execution differs from the recorded one.
 #pragma once
 
 #include <pthread.h>
@@ -57,7 +57,7 @@ class Play {
   std::uint32_t* following_ = nullptr;
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_ = 0;
-  bool ended_ = false;  // the recorded process ended on purpose, so this process will do so, too
+  bool ended_ = false;  // the recorded process ended on purpose, so this process is expected to do so, too
   bool must_restore_ = false;
   bool ours_ = true;
   bool finishing_ = false, gone_ = false;

@@ -84,8 +84,8 @@ bool Reading::at(std::uint64_t position, Record& record) const {
     return false;
   if (head.kind < Kind::value || head.kind > Kind::end || (head.flags & ~kDigest) != 0) return false;
   if ((head.flags & kDigest) != 0 && head.data_bytes != sizeof(Digest)) return false;
-  // A hostile file may contain many headers that each require a checksum over much data. In a valid file, there are
-  // only few headers whose checksum does not match.
+  // A hostile file may contain many headers that each require a checksum over much data. In a valid file, only few
+  // headers have a checksum that does not match, so give up after many mismatches.
   if (wasted_ > 4 * facts_.ring_bytes) return false;
   if (sum_of(reinterpret_cast<const RecordHead*>(bytes), facts_.salt) != head.sum) {
     wasted_ += head.bytes;
@@ -120,10 +120,10 @@ bool Reading::next(std::uint64_t& position, Record& record) const {
   return true;
 }
 
-// Determines where the recording ends. A gap is a call that had not returned when the process was killed. What the call
-// waited for never happened, so the other records are replayed without it. If, however, the number of completed bytes
-// shows that the gap was a complete record once, then the recording is damaged there, and everything after it is
-// ignored.
+// Determines where the recording ends. A gap is normally the space of a call that had not returned when the process was
+// killed. The thread never continued after such a call, so the other records are replayed without it. If, however, the
+// number of completed bytes shows that there was a complete record in the gap, the recording is damaged. Everything
+// from the gap on is then ignored.
 void Reading::look() {
   const std::uint64_t segment = facts_.ring_bytes / kSegments;
   const std::uint64_t last = facts_.reserved / segment;
@@ -140,7 +140,8 @@ void Reading::look() {
       from += part;
     }
   };
-  // The kept part may begin with the end of a record whose beginning was overwritten. These bytes count as complete.
+  // The remaining part may begin with the rest of a record whose beginning was overwritten. These bytes count as
+  // complete.
   if (facts_.overwritten) count(oldest, facts_.begin);
   Record record;
   for (std::uint64_t position = facts_.begin; position < facts_.reserved;) {

@@ -31,9 +31,9 @@ struct Facts {
   bool overwritten = false;  // earlier records were overwritten
   std::uint64_t end = 0;     // position after the last valid record
   std::uint64_t records = 0;
-  // number of calls that had not returned when the process was killed, as far as they left a gap
+  // number of gaps, each left by a call that had not returned when the process was killed
   std::uint64_t unfinished = 0;
-  // the record at `end` was complete once, but cannot be read now; everything after it is ignored
+  // the record at `end` had been completed, but cannot be read; it and everything after it are ignored
   bool damaged = false;
   bool ended = false;  // the last record says that the process ended on purpose
 };

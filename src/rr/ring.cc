@@ -16,7 +16,8 @@ namespace {
 constexpr int MADV_POPULATE_WRITE = 23;
 #endif
 constexpr std::uint64_t kMostPopulated = 64 << 20;  // in bytes; further pages are faulted in by the first write to them
-// How long to wait if the ring has wrapped around to a record whose writing thread was stopped during the write.
+// How long append() waits if the ring has wrapped around to a record that another thread is still writing. That thread
+// may have been stopped in the middle of the write.
 constexpr int kPatienceMs = 5000;
 
 std::int64_t wall_now(clockid_t clock) {
@@ -97,8 +98,8 @@ bool Ring::create(int folder, const char* name, std::uint64_t ring_bytes, const 
   return true;
 }
 
-// Waits until the records of the previous round in this range are complete, because otherwise the threads that write
-// them could overwrite the new record.
+// Waits until the records of the previous round in the segments of this range are complete. Otherwise the threads that
+// write those records could overwrite the new record. Returns false after kPatienceMs.
 bool Ring::wait_for_room(std::uint64_t from, std::uint64_t to) const {
   for (std::uint64_t n = from / segment_; n <= (to - 1) / segment_; ++n) {
     const std::atomic<std::uint64_t>& finished = head_->finished[n % kSegments];
@@ -122,8 +123,8 @@ bool Ring::append(Kind kind, std::uint16_t flags, Part key, Part data) {
   char* at = ring_ + (position & (bytes_ - 1));
   auto* record = reinterpret_cast<RecordHead*>(at);
   std::atomic_ref<std::uint32_t> sum(record->sum);
-  // Clear the checksum first, so that an incomplete record has no checksum, not even that of an old record. If the
-  // thread is killed, its stores are visible in the order of the program.
+  // Clear the checksum first, so that an incomplete record does not have the checksum of an older record. A compiler
+  // barrier is sufficient: if the thread is killed, its stores up to the kill are visible in program order.
   sum.store(0, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   record->bytes = static_cast<std::uint32_t>(bytes);

@@ -35,8 +35,8 @@ int rose_rr_replaying(void);
 int rose_rr_on(void);
 
 /* When recording, stores `size` bytes (with 0 and NULL, only that the event happened). When replaying, waits for its
- * turn, then copies the recorded bytes to `data`; if the recorded size is not `size`, the replay has diverged. More
- * than a quarter of the window cannot be stored at once; beyond such a call, the recording cannot be replayed. */
+ * turn, then copies the recorded bytes to `data`; if the recorded size is not `size`, the replay has diverged. A single
+ * call cannot store more than a quarter of the window; the recording can be replayed only up to a larger call. */
 void rose_rr_record(const char *key, void *data, size_t size);
 /* Like rose_rr_record(), for data of varying size: `data` has space for `room` bytes. Returns the recorded size. */
 size_t rose_rr_record_sized(const char *key, void *data, size_t size, size_t room);
@@ -47,23 +47,23 @@ void rose_rr_compare(const char *key, const void *data, size_t size);
 
 /* For a mutex whose acquisition order matters: call rose_rr_lock(key), lock the mutex, then call rose_rr_locked(key),
  * or rose_rr_record(key, ...) to store data as well. When recording, the second call writes the record. When replaying,
- * the first call waits for its turn, so that no thread waits while it holds the mutex. When replaying, rose_rr_lock
- * returns the size of the record that the second call wrote; otherwise, it returns 0. */
+ * the first call waits for its turn, so that no thread waits while it holds the mutex. rose_rr_lock then returns the
+ * size of the data that the second call recorded. When not replaying, it returns 0. */
 size_t rose_rr_lock(const char *key);
 void rose_rr_locked(const char *key);
 
 /* During a replay, no messages arrive from outside. Instead, a thread of the library calls `function` with each
  * recorded message of `key` when it is the message's turn (one call per key at a time, unless a call blocks). The
- * function must deliver the message to the program as if it had arrived. The program's own call of rose_rr_record(key,
- * ...) then takes the message. A `key` that ends in * stands for all keys with that prefix. Call this when the program
- * is ready for messages. */
+ * function must deliver the message to the program as if it had arrived from outside. The program then calls
+ * rose_rr_record(key, ...) for the message, as it did during the recording. A `key` that ends in * stands for all keys
+ * with that prefix. Call rose_rr_reproducer() when the program is ready for messages. */
 typedef void (*rose_rr_function)(void *context, const char *key, const void *data, size_t size);
 void rose_rr_reproducer(const char *key, rose_rr_function function, void *context);
 
 /* A checkpoint is the state that is needed to continue from this point. It is stored when recording, and compared when
  * replaying. If the beginning of the window was overwritten, the replay starts at the first checkpoint in the window.
  * rose_rr_checkpoint_due returns 1 when the next checkpoint should be made. Call it where a checkpoint can be made, in
- * the thread that wrote the last record, while no other thread is between two records that belong together. */
+ * the thread that wrote the most recent record, while no other thread is between two records that belong together. */
 int rose_rr_checkpoint_due(const char *key);
 void rose_rr_checkpoint(const char *key, const void *data, size_t size);
 /* Call this before any other function. Returns 1 and the checkpoint with which the replay starts (valid until the

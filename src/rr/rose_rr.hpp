@@ -1,4 +1,4 @@
-// The functions of rose_rr.h with types, for C++17 and later. Header only.
+// The functions of rose_rr.h as typed functions for C++17 and later. Header only.
 #pragma once
 
 #include <functional>

@@ -1,11 +1,12 @@
 // librose-rr-libc.so, for LD_PRELOAD: records nondeterministic calls of the C library, without changes to the program.
-// It contains librose-rr and uses it for this. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname, ready.
+// It contains librose-rr, which writes the records. ROSE_RR_LIBC lists what is recorded: time, random, pid, hostname,
+// ready.
 //
 // Each call has a key, such as "libc/ready/poll/0.2", which consists of its source, its name and its thread. The first
 // thread has the name "0". The name of any other thread consists of the name of its parent, that is, the thread that
 // created it, and of its number among the threads that the parent created: "0.2" is the second thread that "0" created.
-// These names are the same in a replay. Therefore the replay follows the recorded order, within threads and between
-// threads. Other effects of these calls (data of sockets, locks) are not recorded.
+// These names are the same in a replay, so the replay follows the recorded order of these calls, within a thread and
+// between threads. Nothing else is recorded, such as the data of sockets or the order of locks.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -52,7 +53,7 @@ class Next {
     F found = found_.load(std::memory_order_relaxed);
     if (found == nullptr) {
       found = reinterpret_cast<F>(::dlsym(RTLD_NEXT, name_));
-      if (found == nullptr) ::abort();  // the C library lacks the function, so the program cannot have called it
+      if (found == nullptr) ::abort();  // cannot happen: a program cannot call a function that its C library lacks
       found_.store(found, std::memory_order_relaxed);
     }
     return found;
@@ -139,8 +140,8 @@ __attribute__((constructor)) void loaded() {
   sources.store(all, std::memory_order_relaxed);
 }
 
-// A call that is recorded or replayed. If the object converts to false, the call is neither, and only the C library is
-// called.
+// A call that is recorded or replayed. If the object converts to false, the call is neither recorded nor replayed, and
+// the caller must only call the C library.
 class Call {
  public:
   Call(unsigned source, const char* name) {
@@ -163,7 +164,7 @@ class Call {
     if (on_) --inside;
   }
   explicit operator bool() const { return on_; }
-  // True if the C library must be called. This is not the case in a replay.
+  // True if the C library must be called. In a replay, the recording supplies the result instead.
   [[nodiscard]] bool needs_library() const { return !replaying_; }
   // When recording, stores `data`. When replaying, replaces `data` by what was recorded.
   void record_or_replay(void* data, std::size_t bytes) { rose_rr_record(key_, data, bytes); }
@@ -230,9 +231,9 @@ ssize_t call_recorded_bytes(Call& call, void* to, std::size_t room, Function fun
   return outcome.result;
 }
 
-// Maps between descriptors and the data that epoll returns for them. The program chooses the data. Often the data are
-// an address, which differs in a replay. Therefore the descriptors are recorded, and mapped to the data again in a
-// replay.
+// Maps between descriptors and the data that epoll returns for them. The program chooses the data, which are often an
+// address and therefore differ in a replay. So the descriptor is recorded instead, and a replay maps it to the data
+// that the program has registered in the replay.
 class Watched {
  public:
   void update(int set, int fd, const epoll_event* event) {
@@ -274,8 +275,8 @@ class Watched {
     int set, fd;
     std::uint64_t data;
   };
-  // Sorted by the time of registration; a later registration takes precedence. Closing a descriptor is not reported, so
-  // an earlier registration may be outdated.
+  // Sorted by the time of registration. A later registration takes precedence over an earlier one with the same data,
+  // whose descriptor may have been closed: this file does not intercept close().
   Registration* all_ = nullptr;
   std::size_t count_ = 0, room_ = 0;
   pthread_mutex_t lock_ = PTHREAD_MUTEX_INITIALIZER;
@@ -288,7 +289,7 @@ struct Ready {
   std::uint64_t data;
 };
 
-// Handles a call that returns the number of ready descriptors, or an errno.
+// Handles a call that returns the number of ready descriptors, or -1 with an errno.
 template <typename Function>
 int call_recorded_status(Call& call, Function function) {
   struct {
@@ -315,7 +316,7 @@ int call_recorded_epoll(Call& call, int set, epoll_event* events, int most, Func
     if (call.needs_library()) continue;
     events[i].data.u64 = ready.data;
     if (ready.fd >= 0 && !watched.data_of(set, ready.fd, ready.data))
-      continue;  // the execution differs from the recorded one, and later records will show this
+      continue;  // the program registered other descriptors than when it was recorded; later records will show this
     events[i].data.u64 = ready.data;
   }
   return result;
@@ -378,7 +379,7 @@ void* begin_thread(void* given) {
 
 }  // namespace
 
-// The functions that librose-rr's own calls use; see own_calls.h
+// The functions that librose-rr calls instead of the intercepted ones; see own_calls.h
 
 extern "C" {
 int rose_own_clock_gettime(clockid_t clock, timespec* now) { return (*next_clock_gettime)(clock, now); }
@@ -531,7 +532,8 @@ ROSE_LIBC int pselect(int count, fd_set* read, fd_set* write, fd_set* failed, co
 }
 ROSE_LIBC int epoll_ctl(int set, int what, int fd, epoll_event* event) noexcept {
   const int result = (*next_epoll_ctl)(set, what, fd, event);
-  // In a replay, a descriptor may not support epoll. The error is then ignored, and the recording supplies the result.
+  // In a replay, epoll_ctl may fail because the descriptor does not support epoll. The descriptor is noted
+  // nevertheless, because the results of epoll_wait come from the recording.
   if ((sources.load(std::memory_order_relaxed) & kReady) != 0 && (result == 0 || rose_rr_replaying() != 0)) {
     const int err = errno;
     watched.update(set, fd, what == EPOLL_CTL_DEL ? nullptr : event);

@@ -1,5 +1,5 @@
-// Included before each source of librose-rr that is built into librose-rr-libc.so. What librose-rr itself calls in the
-// C library must be neither recorded nor replayed, so the names defined here bypass interpose.cc.
+// The compiler includes this file before each source of librose-rr-libc.so. The calls that librose-rr itself makes to
+// the C library must be neither recorded nor replayed, so the macros below make them bypass interpose.cc.
 #pragma once
 
 #include <poll.h>
