@@ -78,7 +78,7 @@ config::Config attaching(const std::vector<config::Attach>& nodes) {
   auto config = make_config(std::vector<config::Command>(nodes.size()), config::Network::host);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     config.nodes[i].attach = nodes[i];
-    config.nodes[i].ready = ready_tcp(1);  // it is never ready; the test is about the reason why attaching failed
+    config.nodes[i].ready = ready_tcp(1);  // never ready: the start always fails, and the tests check the reason
     config.nodes[i].ready->timeout_ns = kSecond / 4;
   }
   return config;
@@ -142,8 +142,8 @@ TEST_CASE("attaching to an ancestor of rose is refused, even if no cgroup shows 
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    // The process is in the machine's top cgroup, which does not belong to the node alone. Only the process tree
-    // belongs to it alone.
+    // This process is the node, and its child is rose. The node moves to the machine's top cgroup, which also holds
+    // other processes. So the node is its process tree, and no cgroup shows that rose descends from it.
     const pid_t node = ::getpid();
     if (!write_control(top / "cgroup.procs", std::to_string(node))) ::_exit(10);
     const pid_t rose = ::fork();
@@ -221,7 +221,7 @@ TEST_CASE("an attached cgroup into which rose was moved later is neither paused 
 TEST_CASE("heal resumes only those processes of an attached node that rose stopped", "[attach]") {
   Service service("heal");
   const pid_t node = service.sleeper();
-  const pid_t stopped = service.sleeper();  // its own user stopped it before rose attached
+  const pid_t stopped = service.sleeper();  // stopped by its user before rose attached
   const pid_t signalled = service.sleeper();
   const auto state = [](pid_t pid) { return kernel::process_stat(pid).value_or(kernel::ProcessStat{}).state; };
   ::kill(stopped, SIGSTOP);

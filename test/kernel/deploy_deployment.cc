@@ -47,7 +47,7 @@ using namespace rose::deploy;
 
 namespace {
 
-// Connects a UDP socket, which shows whether there is a route. Returns 0, or errno if there is none.
+// Connects a UDP socket. This sends nothing, but shows whether the address can be reached. Returns 0 or an errno.
 int connect_datagrams(const char* ip, std::uint16_t port) {
   const Fd fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   sockaddr_in to{};
@@ -761,8 +761,8 @@ TEST_CASE("the seccomp listener is handed over before the execve", "[deploy]") {
     }
     ~Supervisor() override { finish(); }
   } observer;
-  // If futex is supervised, the child must not use it before the listener was handed over, so it spins and does not
-  // sleep.
+  // The child must not call a supervised function before the listener was handed over. If futex is supervised, the
+  // child therefore waits by spinning.
   observer.selected = GENERATE(std::vector<int>{SYS_openat, SYS_execve},
                                std::vector<int>{SYS_openat, SYS_execve, SYS_futex, SYS_getppid, SYS_exit_group});
   auto config = make_config({{kVictim, "open", "/etc/hostname"}});
@@ -1013,7 +1013,7 @@ TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
     started += static_cast<double>(t2 - t1) / 1e6;
     stopped += static_cast<double>(monotonic_ns() - t3) / 1e6;
   };
-  cycle();  // now the folders exist that are created only once (in /run)
+  cycle();  // creates the folders in /run that are created only once
   created = started = stopped = 0;
   const Holdings before = holdings();
   for (int i = 0; i < 50; ++i) cycle();
@@ -1023,7 +1023,7 @@ TEST_CASE("fifty deployments leave nothing behind", "[deploy]") {
   CHECK(after.descriptors == before.descriptors);
   CHECK(after.children == before.children);
   CHECK(after.threads == before.threads);
-  // Other processes may create links meanwhile, but fewer than there were deployments here.
+  // Other processes may create some links meanwhile. A deployment that left a link behind would leave at least 50.
   std::size_t links = 0;
   for (const std::string& link : after.host_links) links += before.host_links.contains(link) ? 0 : 1;
   CHECK(links < 50);

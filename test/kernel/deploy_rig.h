@@ -98,8 +98,8 @@ inline std::set<std::string> names(const std::string& folder) {
   return found;
 }
 
-// The objects with rose's name that this process and the machine hold. Other tests may run in parallel, so only new ids
-// that are listed in `ids` count.
+// The descriptors, children and threads of this process, and the network links of its namespace. Other tests may run in
+// parallel and create links, too.
 struct Holdings {
   std::size_t descriptors = 0;
   std::size_t children = 0;
@@ -110,7 +110,7 @@ inline Holdings holdings() {
   Holdings found;
   found.descriptors = names("/proc/self/fd").size();
   found.threads = names("/proc/self/task").size();
-  // List the links of this network namespace in this way, because /sys may show those of the process that mounted it.
+  // Use this function to list the links, because /sys may show the links of the namespace in which it was mounted.
   struct if_nameindex* links = ::if_nameindex();
   for (const struct if_nameindex* link = links; link != nullptr && link->if_index != 0; ++link)
     found.host_links.insert(link->if_name);

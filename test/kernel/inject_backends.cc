@@ -153,8 +153,8 @@ TEST_CASE("1,024 faults are armed, and one call counts for 4,096 conditions") {
   rig.add({"create", "data", "repeat", "4", "write", "x", ";", "fsync", "fsync", "print", "done"});
   std::string schedule;
   for (int i = 0; i < kFaults; ++i) {
-    // All faults wait for the same four writes. Then one of them can fail the fsync; the other ones are on a call that
-    // is never made.
+    // All faults wait for the same four writes. Then the last fault fails the fsync. The others are for a call that is
+    // never made.
     schedule += fmt::format(
         "[[fault]]\nid = \"f{}\"\nkind = \"syscall\"\nnode = \"n1\"\nsyscall = \"{}\"\nerror = \"EIO\"\nwhen = [", i,
         i == kFaults - 1 ? "fsync" : "sync");

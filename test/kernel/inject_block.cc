@@ -56,7 +56,7 @@ struct Child {
 }  // namespace
 
 TEST_CASE("a process whose id was reused is neither traced nor continued", "[block]") {
-  Child own, other, ended;  // before the holder starts, because they would inherit its socket and keep it open
+  Child own, other, ended;  // forked before the holder starts; later, they would inherit its socket and keep it open
   const auto chains = std::make_unique<rose_chain[]>(ROSE_MAX_CHAINS);
   auto holder = inject::Holder::start(chains.get(), {0});
   REQUIRE(holder);
@@ -64,10 +64,10 @@ TEST_CASE("a process whose id was reused is neither traced nor continued", "[blo
   REQUIRE(theirs);
   const auto is_traced = [](pid_t pid) { return kernel::tracer_of(pid) != 0; };
 
-  // The thread has ended, and its id belongs to a thread of another process.
+  // As if the thread to be held had ended and its id had been reused by a thread of another process.
   CHECK((*holder)->hold(0, own.pid, theirs.get(), other.pid));
   CHECK(eventually([&] { return !is_traced(other.pid); }));
-  // The process has ended, and its id belongs to another process.
+  // As if the process had ended and its id had been reused by another process.
   const Fd was = kernel::open_pidfd(ended.pid);
   ended.end();
   ::kill(other.pid, SIGSTOP);
@@ -145,7 +145,7 @@ duration = "600s"
   REQUIRE(eventually([&] { return rig.lines("synced", 1) == 2; }));
   rig.injector->disarm();
   const auto outcomes = rig.injector->outcomes();
-  rig.wait_printed("all", 1);  // they are released when the run ends
+  rig.wait_printed("all", 1);  // held threads are released when the run ends
   rig.finish();
   CHECK(*outcomes.at(0).ended_ns - outcomes.at(0).fired_ns == 200 * 1'000'000);
   CHECK(outcomes.at(0).detail.find("released after 200ms: what it waited for did not happen") != std::string::npos);
@@ -240,7 +240,7 @@ until = [ { log = "went", node = "n3" } ]
   REQUIRE(held.tid != main);
   CHECK(held.pid == main);
   CHECK(eventually([&] { return state_of(held.tid) == 't'; }));
-  // The function has not executed anything, because it would write at its beginning.
+  // The held thread has executed nothing of the function, which would write "a" first.
   CHECK(split(rig.read("n1/calls"), 'a').size() == 8);
   CHECK(split(rig.read("n1/calls"), 'b').size() == 8);
   CHECK(rig.lines("all") == 0);

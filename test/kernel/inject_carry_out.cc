@@ -146,8 +146,8 @@ TEST_CASE("emulated socket calls use the caller's folder, root, mounts and crede
 }
 
 TEST_CASE("memory of a process that has ended is neither read nor written") {
-  // The child makes no call. It stands for a process that took over the id of a caller that has ended, and only
-  // `alive` shows that it is not the caller.
+  // The child stands for a process whose id was that of a caller that has ended. Only the last argument of carry_out(),
+  // which checks whether the caller is still alive, shows that the child is not the caller.
   constexpr std::size_t kSize = 16;
   char* memory = static_cast<char*>(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   REQUIRE(memory != MAP_FAILED);

@@ -41,7 +41,7 @@ struct Clocks : Rig {
     config.nodes.back().command.insert(config.nodes.back().command.end(), words.begin(), words.end());
   }
   // Waits until the node prints a line of this kind, and returns the reading in it. If there are several such lines,
-  // the reading that took the least time counts.
+  // returns the reading that took the least time, because it is the most exact one.
   std::optional<Reading> reading(const std::string& what, std::size_t node = 0) {
     const std::string until_now = out(node);  // complete lines, or a placeholder if the file does not exist yet
     const std::size_t before = until_now.rfind('\n') == std::string::npos ? 0 : until_now.size();
@@ -145,7 +145,7 @@ duration = "100ms"
 after = ["both"]
 )");
   (void)rig.reading("once");
-  all_ahead(*rig.reading("now"), 0);  // now a child also prints times
+  all_ahead(*rig.reading("now"), 0);  // from here on, a child also prints times
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).injected >= 2; }));
   const Reading two = *rig.reading("now");
@@ -275,8 +275,9 @@ shift = "-1h"
     std::printf("node %zu waited %ld %ld %ld %ld us\n", node + 1, least[0], least[1], least[2], least[3]);
     for (const long took : least) CHECK(took > 99'000);
     CHECK_FALSE(rig.printed("no ticks", node));
-    // Rose restores the program's own time value in its memory. It is restored late only if the program was scheduled
-    // so late that its wait was over before it began.
+    // During a wait, rose changes the program's time value in memory, and restores it afterwards. The victim prints
+    // "spoiled" if the value is not restored, and "late" if it is restored only after the call has returned. That
+    // happens only if the program was scheduled so late that the time of the wait had already passed.
     CHECK_FALSE(rig.printed("spoiled", node));
     // On a busy machine, the first rounds may all be late.
     CHECK(eventually(
@@ -290,7 +291,7 @@ shift = "-1h"
   }
 }
 
-// The cost is not checked, because other processes may use the machine.
+// The cost is printed but not checked, because other processes may use the machine.
 TEST_CASE("the cost of reading a clock is printed", "[clocks]") {
   Clocks rig;
   rig.watch(kClock, {"cost"});

@@ -25,7 +25,7 @@ TEST_CASE("a crash fires at every kind of condition") {
   }
 }
 
-// Returns whether the node was seen paused at this moment. On a busy machine, a short pause may be missed.
+// Returns whether the node was paused when the test looked. On a busy machine, a short pause may be over by then.
 static bool pauses_at(const Moment& moment, int ms) {
   Stage stage;
   stage.reach(moment, fmt::format("kind = \"pause\"\nduration = \"{}ms\"", ms));
@@ -50,7 +50,7 @@ TEST_CASE("a pause fires at every kind of condition") {
   }
 }
 
-// Returns whether a message was seen lost at this moment. On a busy machine, a short partition may end before it is
+// Returns whether a message was lost at this moment. On a busy machine, a short partition may end before the message is
 // sent.
 static bool cuts_at(const Moment& moment, int ms) {
   Stage stage;
@@ -171,7 +171,7 @@ TEST_CASE("conditions on a role's node count only events of that node") {
     rig.lead(1);
     REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).conditions.at(0).met; }));
     if (condition.find("mkdir") != std::string::npos) {
-      // n1 is not the leader.
+      // n1 is not the leader. None of its steps waits for this file, so it makes no call.
       rig.touch("n1/data2");
       rig.touch("n2/lead2");
     } else {
@@ -234,7 +234,7 @@ until = [ { log = "leads again" } ]
     CHECK_FALSE(reaches(1, 0, "300"));
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));
-    // Now another node leads. The partition stays at the original node, and a message of n2 ends it.
+    // Another node becomes the leader. The partition stays at n2, and only a log line of n2 ends it.
     rig.lead(2);
     CHECK_FALSE(reaches(2, 1, "300"));
     CHECK(reaches(0, 2));

@@ -9,7 +9,7 @@ using namespace rose::test;
 
 namespace {
 
-// This is more than one page, because one page may remain free in a full file system that was empty before.
+// More than one page, because in a full file system that was empty before, one page may still be free.
 const std::string kPages(1 << 16, 'x');
 
 struct Row {
@@ -141,7 +141,7 @@ TEST_CASE("effects: a fault that fired is effective, or the reason why not is gi
   }
 }
 
-TEST_CASE("effects: a partition or bad link is effective only if packets met it", "[effects][network]") {
+TEST_CASE("effects: a partition or bad link is effective only if it affected packets", "[effects][network]") {
   struct Link {
     std::string fault;
     std::string no_effect;

@@ -1,5 +1,4 @@
-// Locations in methods of a real JVM: conditions are met, and faults occur, exactly where and when the schedule
-// requires.
+// Locations in methods of a real JVM. Conditions are met and faults occur exactly where and when the schedule requires.
 #include <algorithm>
 #include <string>
 #include <vector>

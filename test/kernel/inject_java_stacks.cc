@@ -113,7 +113,7 @@ times = 4
       CHECK(stack.incomplete == "");
       CHECK(first(own_frames(stack), 4) == expected);
       CHECK(stack.thread.starts_with("worker-"));
-      // The C library's call stays in its place, inside the Java frames.
+      // The frame of the C library is still the innermost one, before the Java frames.
       REQUIRE(!stack.frames.empty());
       CHECK(stack.frames[0].module.find("libc") != std::string::npos);
       CHECK(outermost_is_a_thread(stack));

@@ -90,7 +90,7 @@ TEST_CASE("every other kind of fault fires at every kind of condition") {
     const bool limits = !stage.lacks("controllers"), disks = !stage.lacks("disks");
     stage.reach_with(moment, stage.faults(moment));
     const pid_t pid = stage.deployment->main_pid(0), other = stage.deployment->main_pid(1);
-    const auto of_other = descriptors_of(other);  // the same as n1's before the fault
+    const auto of_other = descriptors_of(other);  // n1 had the same limit before the fault
     const std::string full = stage.path("n1/full"), slow = stage.path("n1/slow");
 
     stage.wait_fired_but("wait");

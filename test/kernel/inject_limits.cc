@@ -126,7 +126,7 @@ until = [ { state = "started" } ]
   REQUIRE(std::filesystem::remove(rig.path("begin")));
   rig.touch("go");
   REQUIRE(eventually([&] { return rig.deployment->main_pid(0) != first && rig.deployment->starts(0) == 2; }));
-  // The limit ends because the node has started again. Then the node can grow again.
+  // The fault ends when the node has started again. Then the node can use more memory again.
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
   rig.injector->catch_up();
   rig.touch("begin");
@@ -153,7 +153,7 @@ until = [ { state = "out-of-memory" } ]
   rig.injector->catch_up();
   CHECK(in_force(group_of(rig, kernel::Controller::memory, "n1"), kernel::Controller::memory, 16 << 20));
   CHECK_FALSE(rig.injector->outcomes().at(0).ended_ns);
-  rig.touch("go");  // only now the helper needs memory
+  rig.touch("go");  // only now does the helper need memory
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(0).ended_ns.has_value(); }));
   rig.injector->catch_up();
   rig.touch("later");
@@ -234,7 +234,7 @@ TEST_CASE("disk-full: nobody can write any more, not even root, and files are ke
                 "until = [ { state = \"crashed\", node = \"n2\" } ]\n");
     const std::string folder = rig.path("n1") + (inside.empty() ? "" : "/" + inside);
     CHECK(mounted(folder));
-    // wait for this now, because later output would not fit on the full disk
+    // wait for the output now, because later output would not fit on the full disk
     for (const std::size_t node : {0, 1}) rig.wait_printed("up", node);
     if (inside.empty()) CHECK(error_of_write(folder + "/before") == 0);
     rig.begin();
@@ -278,7 +278,7 @@ TEST_CASE("disk-full: a file system that is mounted in the folder is full, too, 
   CHECK(room().first == kSize);
   for (const std::size_t node : {0, 1}) rig.wait_printed("up", node);  // later output would not fit on the full disk
   rig.begin();
-  // An empty file system keeps a page, because the size 0 means no limit.
+  // One page remains free, because the file system is empty, and a size of 0 would mean that there is no limit.
   REQUIRE(eventually([&] { return room().second <= static_cast<unsigned long>(::getpagesize()); }));
   REQUIRE(rig.deployment->signal(1, deploy::Scope::main, SIGKILL));
   REQUIRE(eventually([&] { return room().first == kSize; }));

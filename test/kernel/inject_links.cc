@@ -85,9 +85,9 @@ struct Links : ThreeNodes {
   int bursts_ = 0;
 };
 
-// The limits for a measured delay of 50 ms. A busy machine may wake a receiver late, which the link does not cause.
-// Therefore the fastest packet shows the link's delay, and the fastest twentieth shows that this packet was no
-// exception.
+// The limits for a measured delay of 50 ms. On a busy machine, a receiver may be woken late, which adds to the delay of
+// the link. Therefore the fastest packet is compared with the delay of the link, and the 5th percentile shows that this
+// packet is no exception.
 constexpr long kLeast = 49'900;  // us
 constexpr long kMost = 51'000;
 constexpr long kMostOfTwentieth = 65'000;
@@ -121,7 +121,7 @@ until = [ { log = "^burst 4:", node = "n3" } ]
   CHECK(slow.p05 < kMostOfTwentieth);
   // The other direction and other peers are not affected.
   CHECK(rig.burst(1, 0, 50, 1000).p05 < 20'000);
-  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);  // the report on this burst, the fourth one, ends the fault
+  CHECK(rig.burst(0, 2, 50, 1000).p05 < 20'000);  // the fault ends at the report on this burst, which is the fourth
   REQUIRE(eventually([&] { return rig.injector->finished(); }));
   CHECK(rig.burst(0, 1, 20, 1000).p05 < 20'000);
   const auto outcome = rig.finish().at(0);
@@ -209,7 +209,7 @@ reorder = 0.2
   CHECK(twice.got == 2'000);
   CHECK(twice.twice > 320);
   CHECK(twice.twice < 480);
-  // No program receives a corrupted packet, because a checksum detects each of them.
+  // No program receives a corrupted packet, because the kernel drops packets with a wrong checksum.
   const Burst turned = rig.burst(0, 2, 2'000, 50);
   CHECK(turned.wrong == 0);
   CHECK(turned.got > 1'520);
@@ -239,7 +239,7 @@ jitter = "20ms"
   const Burst uneven = rig.burst(0, 1, 300, 20'000);
   CHECK(uneven.got == 300);
   CHECK(uneven.behind == 0);
-  // Some packets take much less time than the delay, and some much more. A busy machine delays all of them.
+  // Some packets take much less time than the mean delay, and some take much more. On a busy machine, all take longer.
   CHECK(uneven.p05 > 9'900);
   CHECK(uneven.p05 < 25'000);
   CHECK(uneven.p95 > 44'000);
@@ -255,8 +255,8 @@ peers = ["n2"]
 rate = "8mbit"
 )");
   rig.add_addresses();
-  // At the limited rate, the stream takes at least one second, and more if the machine is busy. Data that is not
-  // delayed takes less, unless the machine is busy.
+  // At the limited rate, the stream takes at least one second. Without the limit it takes less, unless the machine is
+  // busy. So is_wide() sends streams until one is fast enough.
   constexpr long kAtThatRate = 950;
   const auto is_wide = [&](int from, int to) {
     return eventually([&] { return rig.stream(from, to, 1'000'000) < kAtThatRate; });
@@ -417,7 +417,7 @@ when = [ { log = "^burst 2:", node = "n3" } ]
                   rig, 0, kTraffic,
                   {"send", rig.ip(to), std::to_string(rig.port(to)), std::to_string(to), "20", "100", "-"})) == kEcho);
     rig.wait_fired(1);
-    // The end of the run releases the held packets early.
+    // The end of the run releases the delayed packets before their time.
     const auto outcomes = rig.finish();
     CHECK(outcomes.at(0).injected == 20);
     CHECK(outcomes.at(1).injected == 20);

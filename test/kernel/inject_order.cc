@@ -17,7 +17,8 @@ name = "written"
 node = "n1"
 when = [ { syscall = "openat", path = "*/log.1" } ]
 )";
-// A call whose result is part of the event. When the result is known, it is too late to hold the call.
+// An event whose condition includes the result of a call. Such a call cannot be held, because it has been executed when
+// its result is known.
 const std::string kWrittenWell = R"(
 [[event]]
 name = "written"

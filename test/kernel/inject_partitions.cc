@@ -20,7 +20,8 @@ struct Trio : ThreeNodes {
       is_ready_when("up");
     }
   }
-  // Ends the faults with this `until`. A fault with a duration might end before a busy machine has made all checks.
+  // The test ends faults that have this `until`. On a busy machine, a fault with a duration might end before all checks
+  // are made.
   static constexpr const char* kUntilHealed = "until = [ { log = \"heal now\", node = \"n3\" } ]\n";
   void heal() {
     touch("n3/heal");
@@ -73,7 +74,7 @@ void both_ways(Trio& rig) {
   CHECK(rig.cut_off(0, 1));
   CHECK(rig.cut_off(1, 0));
   CHECK(rig.cut_off(0, 1, "udp"));
-  // The kernel reports no error on either side, so a datagram is sent nevertheless.
+  // The partition drops packets silently, so sending a datagram succeeds.
   CHECK(rig.reaches(0, 1, "send"));
   CHECK(rig.reaches(0, 2));
   CHECK(rig.reaches(1, 2));
@@ -106,8 +107,8 @@ ports = [{}]
 )",
                         direction, rig.port(0)));
   rig.wait_fired(1);
-  // Datagrams pass in one direction only, so no echo returns in either case. The node that receives the request shows
-  // which direction is cut.
+  // Datagrams pass in one direction only, so no echo returns, whichever direction is cut. Another test checks that
+  // the direction is the requested one.
   CHECK(rig.cut_off(0, 1, "udp"));
   CHECK(rig.reaches(0, 1));
   CHECK(rig.cut_off(2, 0));
@@ -235,14 +236,14 @@ when = [ { syscall = "openat", path = "*/begin", node = "n3" } ]
   const pid_t beside = rig.stream(0, 2, "60000");
   rig.touch("n3/go");
   rig.wait_fired();
-  // The partition is checked 30 ms, 300 ms and a second after it began.
+  // The injector looks for waiting threads 30 ms, 300 ms and one second after the partition began.
   ::usleep(1'500'000);
   const auto outcome = rig.finish().at(0);
   for (const pid_t child : {across, beside}) {
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
   }
-  // The server on the other side may wait, too. A thread that is connected to a third node does not.
+  // The server on the other side may wait for the client, too. A thread that is connected to n3 does not wait for n2.
   CHECK(std::none_of(outcome.stacks.begin(), outcome.stacks.end(),
                      [&](const auto& one) { return one.tid == beside || one.node == "n3"; }));
   const auto found =
@@ -270,7 +271,7 @@ loss = 0.5
   rig.wait_fired();
   for (int i = 0; i < 100; ++i) CHECK(rig.reaches(0, 1, "send"));
   const auto outcome = rig.finish().at(0);
-  // 100 random decisions are outside this range only once in 10^9 runs.
+  // With a loss of 50 %, the number of dropped packets is outside this range in only about one of 10^9 runs.
   CHECK(outcome.injected > 20);
   CHECK(outcome.injected < 80);
 }
@@ -345,7 +346,7 @@ void rejects(Trio& rig) {
   const pid_t out = rig.stream(0, 1, "300000"), in = rig.stream(1, 0, "300000"), other = rig.stream(0, 2, "1000");
   rig.begin();
   rig.wait_fired();
-  // Both sides are refused at once: open connections, new ones, and senders of datagrams.
+  // On both sides, open connections, new connections and senders of datagrams get an error at once.
   CHECK(end_ping(out) == kRefused);
   CHECK(end_ping(in) == kRefused);
   for (const auto& [from, to] : {std::pair{0, 1}, std::pair{1, 0}}) {
@@ -427,7 +428,7 @@ action = "reject"
     CHECK(rig.cut_off(1, 2));
     CHECK(rig.cut_off(2, 0));
     CHECK(rig.cut_off(2, 1));
-    // The addresses at which nodes on the host listen are known only once a packet was sent to them.
+    // On the host network, rose learns the address at which a node listens only from the first packet to that address.
     if (rig.on_host()) CHECK(rig.cut_off(0, 1, "udp"));
     CHECK(rig.answer(0, 1, "udp") == kRefused);
     const auto outcomes = rig.finish();

@@ -102,15 +102,15 @@ namespace {
 
 constexpr const char* kTraced = ROSE_PROGRAMS_DIR "/trace_places";
 
-// What a tracer reports about a call, and how often it must report it.
+// What a tracer must report about a call.
 struct ReportedCall {
   std::string call, path, path2, peer;
   bool truncated = false;
   auto operator<=>(const ReportedCall&) const = default;
 };
 
-// The victim prints what a tracer must report (another test compares this with a trace). Empty if the victim cannot run
-// here.
+// The calls that a tracer must report, each with the number of reports, as the victim prints them. observe_places.cc
+// compares this output with a trace. Empty if the victim cannot run on this machine.
 std::map<ReportedCall, std::uint64_t> calls_of(const std::string& mode, const std::string& folder) {
   const auto run =
       run_command({"/bin/sh", "-c", fmt::format("echo go | {} {} {}", kTraced, mode, folder)}, {}, 300 * kSecond);
@@ -165,7 +165,7 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
   for (const auto& [one, count] : reported) {
     // Faults that never fire. They count matching calls.
     if (one.truncated && one.path.ends_with("/the-end"))
-      continue;  // it is longer than any path may be, so it is refused before it is read
+      continue;  // no fault can match this path: it is longer than any path may be, so the call fails first
     std::vector<std::string> paths{one.path};
     // The target of a link and the source of a mount are texts, and not paths that a call accesses.
     if (one.path2.starts_with('/')) paths.push_back(one.path2);
@@ -177,7 +177,8 @@ TEST_CASE("a schedule with attributes reported by a tracer matches the same call
           "1000000000\n",
           in_order.size(), one.call);
       if (!path.empty()) schedule += "path = " + quoted((one.truncated ? "*" : "") + path) + "\n";
-      // A socket that listens has its own address. The peer that will be accepted is unknown when the call begins.
+      // For bind and listen, the reported address is the socket's own. For accept, the peer is unknown when the call
+      // begins, so the schedule cannot name it.
       const bool own = one.call == "bind" || one.call == "listen";
       if (!one.peer.empty() && !one.call.starts_with("accept"))
         schedule += (own ? "local = " : "peer = ") + quoted(one.peer) + "\n";

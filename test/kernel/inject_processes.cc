@@ -162,7 +162,7 @@ before = { syscall = "openat", path = "*/b" }
   CHECK_FALSE(rig.printed("survived"));
 }
 
-TEST_CASE("a crash at its time follows another fault, and the node's restart continues") {
+TEST_CASE("a crash at a time after another fault and a restart; the node is restarted after each crash") {
   Rig rig;
   auto& node = rig.add({"print", "up", "sleep", "60000"});
   node.restart = config::Restart{.delay_ns = 10 * kMillisecond, .max = 5};
@@ -217,7 +217,7 @@ duration = "1h"
   const sched_param ahead{.sched_priority = 1};
   const sched_param usual{.sched_priority = 0};
   all_on(one);
-  (void)::sched_setscheduler(0, SCHED_FIFO, &ahead);  // if this fails, the test proves less
+  (void)::sched_setscheduler(0, SCHED_FIFO, &ahead);  // if this is not permitted, the test is weaker, but still valid
   rig.begin();
   rig.injector->catch_up();
   const auto outcomes = rig.injector->outcomes();
@@ -244,8 +244,8 @@ TEST_CASE("an outcome is read only after its crash has been counted") {
     rig.start(
         "[[fault]]\nid = \"die\"\nkind = \"crash\"\nnode = \"n1\"\nbefore = { syscall = \"openat\", path = \"*/log\" "
         "}\n");
-    // The thread that kills the node yields the processor as soon as this thread, which waits for the node's end, is
-    // ready.
+    // Whenever this thread, which waits for the node's end, is ready to run, the thread that kills the node loses the
+    // processor. So the outcome may be read between the kill and its count.
     const sched_param idle{.sched_priority = 0};
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
       const pid_t tid = std::stoi(task.path().filename());
@@ -308,7 +308,7 @@ kind = "crash"
 node = "n2"
 when = [ { elapsed = "1h" } ]
 )");
-  // Check the long pause, because the short one may be over before a busy machine has checked twice.
+  // Check the long pause. On a busy machine, the short one may be over before the second check.
   REQUIRE(eventually([&] { return rig.injector->outcomes().at(1).fired; }));
   const int before = rig.lines("tick", 1);
   ::usleep(100'000);

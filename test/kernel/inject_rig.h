@@ -54,7 +54,7 @@ class Rig {
     const char* backend = std::getenv("ROSE_TEST_BACKEND");
     return backend != nullptr && std::string(backend) == "override";
   }
-  // For a schedule with something that only the seccomp backend supports. "auto" must detect this.
+  // Call this for a schedule that only the seccomp backend supports. The backend "auto" must detect this.
   void leave_to_seccomp() { config.inject.syscall = config::Backend::automatic; }
   ~Rig() {
     if (injector) injector->disarm();

@@ -46,7 +46,7 @@ TEST_CASE("a slow disk delays each request as requested, on that disk only, unti
     const auto slow = reads(folder + "/file", 32), other = reads(rig.path("n2/file"), 32);
     CHECK(slow.front() >= 20'000'000);
     CHECK(other[16] < slow[16]);
-    CHECK(overwrite(folder + "/file", kPage) >= 40'000'000);  // the duration of the write and of the flush
+    CHECK(overwrite(folder + "/file", kPage) >= 40'000'000);  // the write and the flush are delayed by 20 ms each
     REQUIRE(rig.deployment->signal(1, deploy::Scope::main, SIGKILL));
     REQUIRE(eventually([&] { return reads(folder + "/file", 1)[0] < 20'000'000; }));
     const auto outcome = rig.finish().at(0);

@@ -229,8 +229,8 @@ TEST_CASE("the stacks at a pause at a function and at one before a call are reco
   }
 }
 
-// The test waits 20 ms for the stop. If a machine is too busy for the thread to stop in time, the report says so. At
-// least one of the attempts must succeed.
+// Before rose kills the process, it waits at most 20 ms until the thread has stopped. If the machine is too busy for
+// that, the stack says so. At least one of the attempts must succeed.
 TEST_CASE("the stack of the running thread is recorded at a crash at a given time") {
   bool seen = false;
   for (int tries = 0; tries < 60 && !seen; ++tries) {

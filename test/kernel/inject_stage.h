@@ -1,4 +1,4 @@
-// Every kind of condition as an event of one node, and a deployment in which this event happens.
+// For every kind of condition, an event that meets it, and a deployment in which these events happen.
 #pragma once
 
 #include "inject_ping.h"
@@ -73,7 +73,7 @@ struct Stage : Rig {
       touch("n3/go");
     }
   }
-  // The limit in ms of a ping that is to be answered. On a busy machine an answer may take long.
+  // The time limit in ms for a ping that must be answered. It is long, because a busy machine may answer late.
   static constexpr const char* kPatient = "20000";
   bool pings(const char* limit_ms = "300") {
     return end_ping(start_ping(*this, 0, {"tcp", "10.251.9.2", "7100", limit_ms})) == kEcho;

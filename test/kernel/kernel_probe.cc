@@ -40,7 +40,8 @@ std::set<std::string> descriptors() {
 
 bool has_children() { return ::waitpid(-1, nullptr, WNOHANG) != -1 || errno != ECHILD; }
 
-// The BPF programs and cgroups with the names that probes use. Another rose that probes at the same time has some, too.
+// The BPF programs and cgroups that have the names of those of probes. They may belong to another rose that probes at
+// the same time.
 std::set<std::string> probe_objects() {
   std::set<std::string> found;
   __u32 id = 0;
@@ -70,7 +71,7 @@ TEST_CASE("every capability is probed quickly and leaves nothing behind") {
   const std::int64_t begin = rose::monotonic_ns();
   const std::vector<Capability> all = rose::kernel::probe_all();
   const std::int64_t took_ms = (rose::monotonic_ns() - begin) / 1'000'000;
-  // it takes 0.6 s on an idle machine, and longer if it waits for something that never happens
+  // probe_all takes 0.6 s on an idle machine; the limit detects a wait for something that never happens
   CHECK(took_ms < 60'000);
   WARN("probe_all took " << took_ms << " ms");
 
@@ -86,8 +87,8 @@ TEST_CASE("every capability is probed quickly and leaves nothing behind") {
   }
   CHECK(descriptors() == before);
   CHECK_FALSE(has_children());
-  // What exists now must disappear: our own objects shortly after their last descriptor was closed, and those of other
-  // probing programs when these are done.
+  // All objects that exist now must disappear: the kernel frees our own shortly after their last descriptor was closed,
+  // and objects of other probing programs disappear when those programs are done.
   std::set<std::string> left = probe_objects();
   const std::int64_t end = rose::monotonic_ns() + 60'000'000'000;
   while (!left.empty() && rose::monotonic_ns() < end) {
@@ -142,7 +143,7 @@ TEST_CASE("an unknown capability is not available") {
 }
 
 TEST_CASE("without privilege every missing capability is reported with its remedy") {
-  if (::geteuid() != 0) return;  // without root, the tests above have checked this
+  if (::geteuid() != 0) return;  // without root, the tests above have already run without privilege
   // Do this in a child, because dropped privileges cannot be regained.
   int pipes[2];
   REQUIRE(::pipe2(pipes, O_CLOEXEC) == 0);

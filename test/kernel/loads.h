@@ -30,7 +30,7 @@ struct Object {
 // Called with the name of the program and the kernel's message. If the message is empty, the program was accepted.
 using OnLoad = std::function<void(const std::string&, const std::string&)>;
 
-// The end of the verifier's log contains the reason. The last line counts instructions.
+// The reason is near the end of the verifier's log. The last line only counts instructions.
 inline std::string reason(int error, const std::string& log) {
   std::string text = std::strerror(-error);
   std::size_t end = log.find_last_not_of('\n');

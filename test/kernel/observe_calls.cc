@@ -215,7 +215,7 @@ TEST_CASE("a storm of equal failures is combined into records with counts") {
   }
   CHECK(sum == 5000);
   CHECK(records < 5000 / 10);
-  CHECK(records > 10);  // because each of the first failures has a record
+  CHECK(records > 10);  // because each of the first failures has its own record
   CHECK(find(trace, {EventType::scf, "openat", "ENOENT", "/rose-none/other", "", "", victim.pid()}).size() == 1);
   CHECK(trace.meta.lost == 0);
 }
@@ -224,7 +224,7 @@ TEST_CASE("under a storm on all processors every failure is counted, and infrequ
   const TestCgroup cgroup("storms");
   constexpr int kThreads = 2, kEach = 600'000;
   TracerOptions options;
-  // a small window is enough, because each processor reports once per second, however long the calls take
+  // a small window is enough: each processor reports the count of a repeated failure only once per second
   options.window = kThreads * kEach / 100;
   options.memory = std::uint64_t{8} << 20;
   Victim victim(&cgroup, {"storm", std::to_string(kThreads), std::to_string(kEach)});

@@ -68,7 +68,7 @@ TEST_CASE("a target cgroup that is recreated is traced from its first process") 
     CHECK(recorded(*tracer, path.c_str(), fail_at_once(unit, path.c_str())));
   }
   CHECK(eventually([&] { return packet_programs(unit) == 1; }));
-  // A folder below the cgroup is followed, too. It is created before its first process.
+  // Processes in a new folder below the cgroup are traced, too.
   REQUIRE(std::filesystem::create_directory(unit / "below"));
   CHECK(recorded(*tracer, "/rose-below", fail_at_once(unit / "below", "/rose-below")));
   // A folder beside it is not one of the targets.
@@ -114,7 +114,7 @@ TEST_CASE("a target cgroup is traced even if its record was lost in a full ring"
       const auto before = ring.missed().cgroups;
       ring.fill();
       REQUIRE(std::filesystem::create_directory(unit));
-      missed = ring.missed().cgroups != before;  // if nothing was missed, the reader has read the ring in between
+      missed = ring.missed().cgroups != before;  // false if the tracer read the ring in between, so that it had space
     }
     REQUIRE(missed);
     CHECK(eventually([&] { return packet_programs(unit) == 1; }));

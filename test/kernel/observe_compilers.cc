@@ -1,5 +1,5 @@
-// Functions in the layouts that the compilers of this machine produce. The test builds programs and watches them. The
-// number of entries of each function is known, and the tracer must count the same number.
+// Functions in the layouts that the compilers of this machine produce. The tests build programs and trace them. It is
+// known how often each function is entered, and the tracer must count the same number.
 #define CATCH_CONFIG_ENABLE_PAIR_STRINGMAKER  // to show the counts by name when they differ
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -358,8 +358,8 @@ func main() {
   CHECK(std::find(about.begin(), about.end(), "main.last:return") == about.end());
 }
 
-// Each frame size has another form of the stack check. Goroutines start with a stack of 2 KiB, which grows many times
-// here.
+// The form of Go's stack check depends on the size of the frame. When the stack has grown, the function is entered
+// again. Goroutines start with a stack of 2 KiB, which grows many times here.
 TEST_CASE("functions of Go programs, stripped or not, are counted once while the stack grows") {
   need("go");
   const Sources made;
@@ -446,7 +446,7 @@ func main() {
     INFO(fmt::format("{}", fmt::join(filled, "; ")));
     REQUIRE(filled.size() == 6);
     REQUIRE(alone.size() == 2);
-    // The compiler wraps a function that has arguments.
+    // For a go statement with arguments, the compiler generates a wrapper function, which is the caller.
     CHECK(filled[0].starts_with("main.begin."));
     CHECK(filled[1].starts_with("go statement in main.begin ("));
     CHECK(filled[2].starts_with("main.main."));

@@ -36,7 +36,8 @@ Target tree(const std::string& node, pid_t pid) {
   return out;
 }
 
-// The process ids in this process's own rose_procs. Other tracers may run in parallel.
+// The ids of the processes that the tracer of this process follows, from its map rose_procs. Other tracers, which may
+// run in parallel, have their own maps.
 std::set<std::uint32_t> followed() {
   std::set<std::uint32_t> pids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
@@ -179,7 +180,7 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   }));
   CHECK(is_open(open[0]));
   CHECK((open[0].flags & trace::kBlocked) != 0);
-  REQUIRE(state_of(vforks.pid()) == 'D');  // it was in this state all the time
+  REQUIRE(state_of(vforks.pid()) == 'D');  // the process that called vfork was in this state all the time
   vforks.send("x");
   REQUIRE(vforks.wait() == 0);
   blocked.send("x");
@@ -198,7 +199,8 @@ TEST_CASE("uninterruptible waits above the threshold are recorded during and aft
   CHECK(over[0].tid == blocked.pid());
   CHECK(over[0].duration_ms >= open[0].duration_ms);
   CHECK(over[0].duration_ms <= took_ms + 200);  // the next sample detects the end
-  // The brief pause is reported only if the machine prolonged it: two samples contained it, and a third was due.
+  // The brief wait is reported only if a busy machine prolonged it to at least 400 ms, so that two samples contained it
+  // and a third one was due.
   const bool brief_reported = !processes(trace, brief.pid(), ProcessState::paused).empty();
   CHECK((!brief_reported || brief_ms >= 400));
   CHECK(pauses(trace).size() == (brief_reported ? 2 : 1));
@@ -218,7 +220,7 @@ TEST_CASE("children are traced from their first instruction, in any cgroup") {
     CHECK(find(trace, {EventType::scf, "openat", "ENOENT", std::string("/rose-none/") + kind, "", "", 0}).size() == 1);
   }
   CHECK(trace.meta.lost == 0);
-  // The daemon may still be ending, so wait.
+  // Wait, because the daemon may not have ended yet.
   CHECK(eventually([] { return followed().empty(); }));
 }
 
@@ -291,7 +293,8 @@ TEST_CASE("killed processes are recorded even if the ring is full") {
   const TestCgroup cgroup("flood");
   const unsigned threads = std::min(64U, 8 * std::max(1U, std::thread::hardware_concurrency()));
   Victim flood(&cgroup, {"threads", std::to_string(threads), "2000000000"});
-  // The tracer's threads inherit this policy, so they get only processor time that no other thread needs.
+  // The tracer's threads inherit this policy, so they run only when no other thread needs the processor, and the ring
+  // fills up.
   const sched_param none{};
   REQUIRE(::sched_setscheduler(0, SCHED_IDLE, &none) == 0);
   TracerOptions options;
@@ -305,7 +308,7 @@ TEST_CASE("killed processes are recorded even if the ring is full") {
     Victim victim(&cgroup, {"die"});
     victim.run();
     lost = tracer->stats().lost;
-    // Without this stop, the end would be reported as well, but much later.
+    // Stop the flood, because otherwise the end would be reported much later.
     REQUIRE(::kill(flood.pid(), SIGSTOP) == 0);
     INFO("death " << i << ", " << lost << " events lost");
     REQUIRE(eventually([&] {
@@ -414,10 +417,10 @@ TEST_CASE("freezing a part of a node or its parent cgroup, and kills while froze
       CHECK(last.duration_ms <= (wall_ns() - begin) / 1'000'000 + 1);
       return last;
     };
-    // If only a part of the node is frozen, a part is reported, once.
+    // If only a part of the node is frozen, one pause without the flag kMain is reported.
     CHECK((frozen_for(part, 0).flags & trace::kMain) == 0);
-    // If the whole node is frozen, through its own folder or its parent, it is reported once, although each folder
-    // below notifies the tracer.
+    // If the whole node is frozen, through its own folder or its parent, one pause of the whole node is reported,
+    // although the tracer is notified about each folder below.
     CHECK((frozen_for(node, 1).flags & trace::kMain) != 0);
     CHECK((frozen_for(above.path(), 2).flags & trace::kMain) != 0);
     // If the node is killed while it is frozen, the pause ends with its last process.
@@ -452,7 +455,7 @@ TEST_CASE("stops of one process, earlier stops and ptrace stops are distinguishe
   // A process that ptrace stopped, as a debugger does, is not reported.
   REQUIRE(::ptrace(PTRACE_ATTACH, traced.pid(), nullptr, nullptr) == 0);
   REQUIRE(::waitpid(traced.pid(), &status, 0) == traced.pid());
-  // A process group that has no parent in its session cannot be stopped by job control.
+  // SIGTSTP does not stop a process in an orphaned process group.
   ::kill(orphan.pid(), SIGTSTP);
   const std::int64_t begin = wall_ns();
   ::kill(one.pid(), SIGSTOP);

@@ -48,7 +48,8 @@ TEST_CASE("a silence of a busy connection is recorded, open and ended, over IPv4
     CHECK(ended[0].dport == c.port);  // because the server's port is reported, and not the client's ephemeral port
     CHECK(ended[0].sport == 0);
     CHECK(ended[0].protocol == c.protocol);
-    // Only the kernel's own state of a connection shows whether anything was unanswered.
+    // Only the kernel's state of a TCP connection shows whether data was unanswered. Without the iterator, it is
+    // unknown.
     CHECK((ended[0].flags & (trace::kOutstanding | trace::kIdle)) ==
           (c.type == SOCK_STREAM && !masked ? trace::kIdle : 0));
     CHECK(after.str(ended[0].node) == "n1");
@@ -116,7 +117,7 @@ TEST_CASE("an abandoned connection to a partitioned peer is a silence, to an ans
     if (cut) network.loopback(false);
     std::this_thread::sleep_for(3 * kDelay);
     const std::int64_t given_up = monotonic_ns();
-    ::kill(server.pid(), SIGKILL);  // nothing is in flight, so it sends a FIN
+    ::kill(server.pid(), SIGKILL);  // the kernel then sends a FIN and not a reset, because no data is in flight
     server.wait();
     if (!cut) {
       std::this_thread::sleep_for(3 * kDelay);
@@ -133,7 +134,7 @@ TEST_CASE("an abandoned connection to a partitioned peer is a silence, to an ans
     }));
     const std::int64_t missed_ms = (monotonic_ns() - given_up) / 1'000'000;
     network.loopback(true);
-    // The FIN is sent again, and answered.
+    // The kernel retransmits the FIN, and the peer answers.
     std::vector<trace::Event> ended;
     REQUIRE(eventually([&] {
       ended = silences(snapshot(*tracer), client);
@@ -152,7 +153,7 @@ TEST_CASE("a reconnect from another ephemeral port continues the pair's statisti
   Victim server(&cgroup, {"serve"});
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
-  Sender first(AF_INET, SOCK_STREAM, tcp4);  // it stays open, because it was partitioned and not closed
+  Sender first(AF_INET, SOCK_STREAM, tcp4);  // stays open, like a connection that is partitioned and not closed
   first.send_steadily();
   first.fall_silent();
   (void)until_missed(*tracer, first);
@@ -169,7 +170,7 @@ TEST_CASE("a silence of a rarely used connection is recorded once its pattern is
   const int tcp4 = server.number("tcp4");
   auto tracer = start({target("n1", cgroup)}, quick());
   Sender client(AF_INET, SOCK_STREAM, tcp4);
-  // Each pause is as usual, unless the scheduler made one of them several times as long.
+  // All pauses are about equally long, and therefore usual, unless the scheduler made one several times as long.
   std::size_t unusual = 0;
   for (int i = 0; i < 10; ++i) {
     const std::int64_t begin = monotonic_ns();
@@ -214,7 +215,7 @@ TEST_CASE("silences of the nodes' addresses on whole interfaces are recorded by 
   Sender client(AF_INET, SOCK_STREAM, tcp4);
   client.send_steadily();
   client.fall_silent();
-  // Both ends are on this interface, so the server's answers stop, too.
+  // Both ends are on this interface, so the packets of the server are recorded, too, and they stop as well.
   const auto to_server = [&](bool open) {
     const auto trace = snapshot(*tracer);
     const auto found = silences(trace, client);
@@ -304,7 +305,7 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
   for (Sender* sender : {&early_a, &to_a}) sender->fall_silent();
   early_b.send_steadily();
   early_b.fall_silent();
-  // A connection whose SYN was not recorded is identified by either of its ports.
+  // The SYN of these connections was not recorded, so the tracer may take either port for the server's port.
   const auto of_either_port = [&](const Sender& sender) {
     sockaddr_in own{};
     socklen_t length = sizeof own;
@@ -365,8 +366,8 @@ TEST_CASE("infrequent requests are a silence only if they are not answered") {
   const TestCgroup cgroup("asks");
   Victim server(nullptr, {"answer", "17171"});
   REQUIRE(server.number("ready") == 1);
-  // If a peer answers late compared with how often it is asked, the tracer takes its answers for messages that it sends
-  // on its own. So on a busy machine, the client asks less often.
+  // If a peer answers late compared with the interval between requests, the tracer takes its answers for messages that
+  // the peer sends without a request. So on a busy machine, the client sends requests less often.
   std::unique_ptr<Tracer> tracer;
   std::unique_ptr<Victim> client;
   constexpr int kBurst = 30;

@@ -37,8 +37,8 @@ inline Fd connect_to(int family, int type, int port) {
   return fd;
 }
 
-// Sends on its own connection, and records when it paused unintentionally. On a busy machine the scheduler causes
-// pauses, too, and the tracer reports them as well.
+// Sends on its own connection, and records its longest unintended pause. On a busy machine, the scheduler causes such
+// pauses, and the tracer reports them as silences.
 class Sender {
  public:
   Sender(int family, int type, int port) : port_(port), fd_(connect_to(family, type, port)) {}
@@ -53,9 +53,10 @@ class Sender {
       std::this_thread::sleep_for(10ms);
     }
   }
-  // Call this before an intended pause. The time until the next packet then does not count as a pause by accident.
+  // Call this before an intended pause. The time until the next packet then does not count as an unintended pause.
   void fall_silent() { last_ns_ = 0; }
-  // The scheduler may also have caused a pause between the last packet and the end of the connection.
+  // Records the time since the last packet as an unintended pause. Call this at the end of the connection, because the
+  // scheduler may have delayed that end.
   void note_pause() {
     if (last_ns_ != 0) longest_ns_ = std::max(longest_ns_, monotonic_ns() - last_ns_);
   }
@@ -152,8 +153,8 @@ inline trace::Trace until_missed(Tracer& tracer, const Sender& sender) {
   return trace;
 }
 
-// Waits until the silence of the sender, which sends again, has ended. Packets are recorded where they are received. On
-// a busy machine, this is later than where they are sent.
+// Waits until the silence of the sender, which sends again, has ended. Packets are recorded when they are received. On
+// a busy machine, this may be some time after they were sent.
 inline trace::Trace until_silence_ended(Tracer& tracer, const Sender& sender) {
   trace::Trace trace;
   const bool ended = eventually([&] {

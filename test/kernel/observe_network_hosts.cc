@@ -130,14 +130,14 @@ TEST_CASE("a link that is down for six seconds is silent on both hosts, in both 
   talk.client = talk.make_client();
   std::this_thread::sleep_for(3s);
   CHECK(silences(snapshot(*tracer), 7171).empty());
-  // no silence is reported yet, so every connection was used within the last two seconds
+  // no silence has been reported, so the last packet of every connection is less than two seconds old
   const std::int64_t before_ns = wall_ns();
   talk.hosts.link(0, false);
   const std::int64_t down_ns = wall_ns();
   std::this_thread::sleep_for(6s);
   const std::int64_t up_ns = wall_ns();
   talk.hosts.link(0, true);
-  // TCP sends again at growing intervals, UDP at once.
+  // UDP is received again at once, but TCP only after its next retransmission. The intervals between these grow.
   const std::size_t expected = way == "sockets" ? 4 : 2;
   std::vector<trace::Event> found;
   trace::Trace trace;
@@ -249,7 +249,7 @@ TEST_CASE("a route that drops a node's packets causes a silence, a connection th
     talk.client = talk.make_client(true);
     std::this_thread::sleep_for(4 * kDelay);
     if (cut) {
-      for (const int host : {0, 1}) {  // otherwise the other host sends again what is not acknowledged
+      for (const int host : {0, 1}) {  // on both hosts, because otherwise the other one's retransmissions would arrive
         talk.hosts.enter(host);
         ip({"route", "add", "blackhole", TwoHosts::address(1 - host) + "/32"});
         talk.hosts.leave();
@@ -271,8 +271,8 @@ TEST_CASE("the clock offset between two hosts' dumps is recovered from handshake
   Talk talk;
   talk.begin_server();
   auto at_server = start({target("n0", talk.servers)}), at_client = start({target("n1", talk.clients)});
-  // The clients connect and disconnect. The slot in which a connection is kept is chosen at random, and each further
-  // slot is half as likely as the one before it.
+  // The clients connect and disconnect. The tracer keeps a handshake in a slot that depends on its random initial
+  // sequence number, and each further slot is half as likely. So many connections are needed to fill several slots.
   for (int i = 0; i < 64; ++i) (void)talk.make_client();
   trace::Trace server = snapshot(*at_server), client = snapshot(*at_client);
   INFO(describe(server) << describe(client));
@@ -357,12 +357,13 @@ TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones ev
   auto options = quick();
   SECTION("with enough memory all silences are recorded") {
     auto tracer = start({target("n1", cgroup)}, options);
-    // Send often enough, and for half of the delay, because otherwise no silence would be reported.
+    // A silence is reported only for pairs that have sent several packets, over at least half of the delay.
     const std::int64_t begin = monotonic_ns();
     for (int round = 0; round < 6 || monotonic_ns() - begin < options.network_delay_ns; ++round) {
       for (int i = 1; i <= kPairs; ++i) send_from(i);
     }
-    // On a slow machine a round takes long, and a silence must be several times as long.
+    // On a slow machine, a round takes long. Silences are then reported later, because they must be several times as
+    // long as the usual interval.
     trace::Trace trace;
     CHECK(eventually([&] {
       trace = snapshot(*tracer);
@@ -383,8 +384,8 @@ TEST_CASE("twenty thousand pairs are tracked in bounded memory, and rare ones ev
       if (i % 2 == 0) send_from(i);
       if (i % 500 == 0) send_from_frequent();
     }
-    // A silence is reported only for pairs that were active for half of the delay, and a fast machine reaches this
-    // point sooner.
+    // A silence is reported only for pairs that were active for at least half of the delay. On a fast machine, less
+    // time than that may have passed so far.
     while (monotonic_ns() - begin < options.network_delay_ns) send_from_frequent();
     trace::Trace trace;
     CHECK(eventually([&] {
@@ -609,7 +610,7 @@ TEST_CASE("the cost of a packet is printed", "[.cost]") {
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
-      ::close(ask[1]);  // with its own copy of this end, the child would never see the end of its input
+      ::close(ask[1]);  // if the child kept this end of the pipe open, it would never see the end of its input
       ::close(answer[0]);
       cgroup.write("cgroup.procs", "0");
       sockaddr_in to{};

@@ -1,5 +1,5 @@
-// Where calls fail and change state: every path, socket and ring that a victim uses is compared, call by call, with the
-// victim's own list (test/programs/trace_places.c). No call may be missing, wrong or additional.
+// Paths, sockets and io_uring operations of calls that fail or change state. The trace is compared, call by call, with
+// the list that the victim prints (test/programs/trace_places.c). No call may be missing, wrong or additional.
 #include <algorithm>
 
 #include "base/text.h"

@@ -96,7 +96,7 @@ TEST_CASE("calls that fail because the process was killed are marked, and the se
     Victim victim(&cgroup, {"churn", folder.path});
     victim.go();
     REQUIRE(victim.number("ready") == 1);
-    // so that each round kills the process at another point of its execution
+    // each round waits for another time, and so kills the process at another point of its execution
     std::this_thread::sleep_for(std::chrono::microseconds(round * 331 % 5000));
     const std::int64_t before = wall_ns();
     ::kill(victim.pid(), SIGKILL);
@@ -104,7 +104,7 @@ TEST_CASE("calls that fail because the process was killed are marked, and the se
     const auto trace = snapshot(*tracer);
     INFO(describe(trace));
     for (const auto& event : find(trace, {EventType::scf, "", "", "", "", "", victim.pid()})) {
-      // because every program reads this file when it starts
+      // this failure is usual, because every program tries to open this file when it starts
       if (trace.str(event.path) == "/etc/ld.so.preload") continue;
       CHECK((event.flags & trace::kDying) != 0);
       CHECK(event.ts_ns >= before);
@@ -135,7 +135,7 @@ TEST_CASE("the sender and time of a termination signal are recorded with the pro
   CHECK(std::string(trace.str(exited[0].by)).ends_with(fmt::format("({})", ::getpid())));
   CHECK(exited[0].duration_ms >= 280);
 
-  // One process aborts itself. The other is killed through cgroup.kill, so this test counts as the sender.
+  // One process aborts itself. The other one is killed through cgroup.kill, and this test is recorded as the sender.
   Victim aborts(&cgroup, {"abort"}), faults(&cgroup, {"wait"});
   aborts.run();
   REQUIRE(faults.number("ready") == 1);
@@ -171,7 +171,7 @@ TEST_CASE("a stopped process is paused from SIGSTOP to SIGCONT") {
                                  : processes(snapshot(*tracer), victim.pid(), ProcessState::paused).size();
   begin = monotonic_ns();
   ::kill(victim.pid(), SIGSTOP);
-  // SIGTSTP would not stop it if nobody could continue it, as in a session without a terminal
+  // SIGSTOP and not SIGTSTP, because SIGTSTP does not stop a process in an orphaned process group
   ::kill(killed.pid(), SIGSTOP);
   std::vector<trace::Event> open;
   REQUIRE(eventually([&] {
@@ -353,7 +353,7 @@ TEST_CASE("recording: a function that becomes hot is detached and recorded as su
   CHECK(notes == 1);
   CHECK(calls > 0);
   CHECK(calls < kCalls);
-  CHECK(rare == 2);  // so none was lost or reported twice when links were replaced
+  CHECK(rare == 2);  // no entry was lost or reported twice when links were replaced
 }
 
 TEST_CASE("functions that only untraced processes call often are detached as well") {
@@ -375,7 +375,7 @@ TEST_CASE("functions that only untraced processes call often are detached as wel
   const double first = run(), second = run();
   const auto trace = snapshot(*tracer);
   INFO("a call cost " << first << " ns, then " << second << " ns; an entry costs " << kernel::uprobe_seconds() * 1e9);
-  // Nothing is recorded about other processes, except that the function is no longer watched.
+  // Nothing is recorded about untraced processes, except a note that the function is no longer traced.
   std::size_t notes = 0;
   for (const auto& event : trace.events) {
     if (event.type != EventType::af) continue;
@@ -384,8 +384,8 @@ TEST_CASE("functions that only untraced processes call often are detached as wel
     ++notes;
   }
   CHECK(notes == (counts ? 0 : 1));
-  // Each entry costs microseconds. If the function were watched all the time, both runs would have paid this for every
-  // call.
+  // Each entry of a function with a probe costs microseconds. If the function had not been detached, the second run
+  // would also have had this cost for every call.
   CHECK(second < kernel::uprobe_seconds() * 1e9 / 4);
 }
 
@@ -473,8 +473,8 @@ TEST_CASE("functions of a file that an upgrade replaced stay traced") {
   TracerOptions options;
   options.hot_function_rate = 100;
   auto tracer = start({node}, options);
-  // When the function becomes hot, its probe is removed, and another one is attached later. By then, the file has lost
-  // its name.
+  // When the function becomes hot, its probe is removed, and a new one is attached later. By then, the file has been
+  // unlinked.
   const std::string name = std::filesystem::relative(program, ROSE_PROGRAMS_DIR);
   Victim hot(&cgroup, {"functions", "400000"}, name), after(&cgroup, {"functions", "1"}, name);
   for (const pid_t pid : {hot.pid(), after.pid()}) {

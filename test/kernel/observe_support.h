@@ -127,7 +127,7 @@ class Victim {
     go();
     return wait();
   }
-  // Reads lines "NAME NUMBER" of its output, one after another.
+  // Reads the next lines of the output up to a line "NAME NUMBER", and returns the number.
   int number(const std::string& name) {
     for (;;) {
       const auto end = text_.find('\n');
@@ -145,7 +145,7 @@ class Victim {
       text_.append(bytes, static_cast<std::size_t>(n));
     }
   }
-  // Returns the rest of its output.
+  // Returns the rest of the output.
   std::string rest() {
     pollfd wait{out_.get(), POLLIN, 0};
     while (::poll(&wait, 1, 300'000) == 1) {
@@ -191,7 +191,7 @@ inline trace::Trace snapshot(Tracer& tracer) {
   return std::move(*trace);
 }
 
-// The ring of this process's only tracer, filled as far as possible. Until the ring's reader runs again, the kernel
+// Fills the ring of this process's only tracer as far as possible. Until the tracer reads the ring again, the kernel
 // finds no space in it.
 class FullRing {
  public:

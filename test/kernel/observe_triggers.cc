@@ -78,8 +78,8 @@ TEST_CASE("a crash triggers a dump, and a crash loop does not fill the disk", "[
   second.run();
   Victim last(&cgroup, {"abort"});
   last.run();
-  // Events that the tracer has recorded have reached the triggers, too, so both ends are reported before the triggers
-  // stop.
+  // When an event is in the tracer's window, the triggers have received it, too. So both ends have reached the triggers
+  // before these are stopped.
   REQUIRE(eventually(
       [&] { return !processes(snapshot(*watched.tracer), last.pid(), trace::ProcessState::crashed).empty(); }));
   const TriggerTally tally = watched.triggers->stop();
@@ -188,7 +188,7 @@ TEST_CASE("an oracle is run repeatedly and triggers a dump at each new hit", "[t
   std::ofstream{flag};
   REQUIRE(watched.dumps(1));
   CHECK(watched.recorder->written()[0].trigger.starts_with("oracle: test -e '" + flag.string()));
-  // If the answer stays yes, this is no new hit. A no that is followed by a yes is one.
+  // An oracle that keeps finding the bug has no new hit. If it finds the bug again after a miss, that is a new hit.
   const auto asked_again = [&] {
     const auto before = std::filesystem::file_size(asked);
     // Wait for two more runs, because the first may have begun before the change.
@@ -241,7 +241,7 @@ TEST_CASE("an oracle's own failures are not recorded", "[triggers]") {
   {
     Watched watched(target("n1", cgroup), folder, options);
     REQUIRE(::open("/rose-none/by-the-target", O_RDONLY) < 0);
-    // The oracle is run again only after it has answered.
+    // Wait for the second run of the oracle, because it begins only after the first run has ended.
     CHECK(eventually([&] {
       std::error_code not_yet;
       const auto lines = std::filesystem::file_size(folder / "asked", not_yet);

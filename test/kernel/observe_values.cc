@@ -54,7 +54,7 @@ struct ValueQueries {
   }
 };
 
-// The ids of the BPF programs that this process holds. Others are loaded and unloaded on the machine meanwhile.
+// The ids of the BPF programs that this process holds. Other processes may load and unload programs meanwhile.
 std::set<std::uint32_t> own_programs() {
   std::set<std::uint32_t> ids;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fdinfo")) {
@@ -73,7 +73,7 @@ bool is_loaded(std::uint32_t program) {
   return fd >= 0;
 }
 
-// The first bytes of a function in memory. If there is a probe, one of the bytes is changed.
+// The bytes at an offset of the program's file, read from the memory of a process. If there is a probe, a byte differs.
 std::string bytes_at(pid_t pid, const std::string& program, std::uint64_t offset) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
   std::string line;

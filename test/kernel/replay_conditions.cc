@@ -11,8 +11,9 @@ using namespace rose::test;
 
 namespace {
 
-// Makes every kind of recorded call that succeeds: on one path with and without the flags that make an open an event,
-// on both names of renames and links, on sockets at both ends, in other processes and threads, and by programs.
+// A script that makes every kind of call that is recorded when it succeeds: opens of one path with and without the
+// flags that make an open an event, renames and links with both of their names, calls on both ends of sockets, and
+// calls in other processes, threads and programs.
 std::string everything() {
   std::string script = "V=" + kVictim + "\n";
   script +=
@@ -21,15 +22,15 @@ std::string everything() {
       "$V create epoch.tmp rename epoch.tmp epoch rename epoch epoch.old create epoch.new rename epoch.new epoch\n"
       "$V mkdir folder chdir folder create log unlink log rename none nowhere unlink none\n"
       "ln epoch hard; ln -s epoch soft; ln -s soft softer; rm hard; rmdir folder; mv epoch last; ln last epoch\n"
-      // An answer shows that the server has accepted the connection in its own thread.
+      // The clients wait for an answer, which shows that a thread of the server has accepted the connection.
       "$V server 20741 server6 20742 unix sock uconnect sock connect 127.0.0.1 20741 send x recv 1 "
       "connect6 20742 send x recv 1 connect 127.0.0.1 20741 send x recv 1 connect 127.0.0.1 20743\n"
       "$V print done gate ../end\n";
   return script;
 }
 
-// True for the start of the node's program. Rose itself makes this call, so it is not a call of the node, although the
-// tracer records it.
+// True for the execve that starts the node's program. Rose itself makes this call, so conditions do not count it,
+// although the tracer records it.
 bool is_launch(const trace::Trace& trace, const trace::Event& event) {
   const auto start = std::find_if(trace.events.begin(), trace.events.end(), [](const trace::Event& one) {
     return one.type == trace::EventType::ps && one.state == trace::ProcessState::started &&
@@ -91,7 +92,7 @@ TEST_CASE("conditions derived from a run's events count these events and no othe
     counters.faults.push_back(diagnose::counter_for(question, id));
     keys.emplace(id, key);
   }
-  // The counters must survive being written as a schedule and read again.
+  // Use the counters as they are after being written to a schedule and read back.
   const auto stated = schedule::parse_schedule(schedule::to_toml(counters), "stated.toml");
   REQUIRE(stated);
   const Folder folder;

@@ -46,8 +46,7 @@ result = 0
         fmt::format("{} {}", kernel::syscall_name(event.syscall), path.substr(path.rfind('/') + 1));
     if (path.find("/n1/") == std::string::npos) continue;
     ((event.flags & trace::kInjected) != 0 ? marked : others).push_back(name);
-    // All times are relative to the same moment: an injected result is later than the fault that injected it, by the
-    // same clock.
+    // The times of events and of faults must be comparable: a result cannot be earlier than the fault that injected it.
     if ((event.flags & trace::kInjected) != 0 && event.err == ENOENT)
       CHECK(event.ts_ns - trace.meta.workload_ts >= run.result.faults.at(0).fired_ns);
   }
@@ -66,5 +65,5 @@ TEST_CASE("a workload that takes far longer than others is ended, and its run is
   REQUIRE(run);
   CHECK(run->result.verdict == schedule::Verdict::inconclusive);
   CHECK(run->result.reason.find("its workload had not ended after 200ms") != std::string::npos);
-  CHECK(run->result.oracle == schedule::OracleAnswer::unknown);  // it was not asked
+  CHECK(run->result.oracle == schedule::OracleAnswer::unknown);  // because the oracle was not run
 }
