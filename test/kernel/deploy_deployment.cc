@@ -478,7 +478,7 @@ TEST_CASE("placeholders and variables are passed to nodes and commands", "[deplo
 TEST_CASE("a command ends with all its processes", "[deploy]") {
   const RunDir dir;
   auto deployment = make(make_config({{"sleep", "100"}}), dir);
-  SECTION("at their time limit") {
+  SECTION("the time limit expires") {
     const CommandResult result = run(
         *deployment, {"sh", "-c", "setsid sh -c 'sleep 1000 & echo $! > pid; wait' & wait"}, "workload", kSecond / 2);
     CHECK(result.timed_out);

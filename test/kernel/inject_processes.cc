@@ -286,7 +286,7 @@ when = [ { syscall = "write", path = "*/starts" } ]
   CHECK(rig.read("n1/starts") == "xxx");
 }
 
-TEST_CASE("a pause at its time lasts its duration") {
+TEST_CASE("a pause at a time lasts for its duration") {
   Rig rig;
   for (int i = 0; i < 2; ++i) rig.add({"repeat", "100000", "print", "tick", "sleep", "1", ";"});
   rig.start(R"(

@@ -150,7 +150,7 @@ TEST_CASE("calls of a container runtime before it executes the program are not r
   }
 }
 
-TEST_CASE("packets are counted once, at the outermost of nested node cgroups, also after recreation") {
+TEST_CASE("packet programs are attached only to the outermost of nested node cgroups, also after recreation") {
   const TestCgroup parent("outermost");
   const auto outer = parent.path() / "outer", inner = outer / "inner";
   Target first, second;

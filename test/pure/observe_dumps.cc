@@ -140,7 +140,7 @@ TEST_CASE("a dump that could not be written is retried at growing intervals, and
   CHECK(plan.failed(*plan.due(now), now) == 1 * kS);
 }
 
-TEST_CASE("output to a file: the newest dump has the name, earlier ones a number", "[dumps]") {
+TEST_CASE("output to a file: the newest dump has the given name, earlier ones also have a number", "[dumps]") {
   const Dumps folder;
   DumpFiles files = opened(folder / "d.bin", 2);
   CHECK(folder.files().empty());  // because open() only checks that a file can be created, and removes that file again

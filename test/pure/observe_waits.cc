@@ -72,7 +72,7 @@ TEST_CASE("many short waits are not one long wait, and a reused thread id is ano
   }
 }
 
-TEST_CASE("simultaneous waits of a process's threads are one event, of several processes several", "[waits]") {
+TEST_CASE("simultaneous waits of one process's threads are one event, those of two processes are two", "[waits]") {
   Waits waits(3 * kSecond, kSecond);
   (void)sample(waits, {thread(10, 12, 1)}, 0);
   std::vector<rose_blocked> all;

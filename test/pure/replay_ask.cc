@@ -52,7 +52,7 @@ TEST_CASE("the caller of a goroutine's function is what started the goroutine") 
                                           "runtime.goexit (+0x1)"});
 }
 
-TEST_CASE("a piece of code is named once, however often it is a value") {
+TEST_CASE("an address of code is looked up once, however often it is a value") {
   struct Names : symbols::CodeNames {
     [[nodiscard]] std::string at(std::uint64_t address) const override {
       ++lookups;

@@ -102,7 +102,7 @@ TEST_CASE("contrasting runs omit each of several faults once, and shorten lastin
   CHECK(beside(schedule, {}, 2).size() == 2);
 }
 
-TEST_CASE("contrasting runs find the duration from which the bug occurs by bisection", "[contrast]") {
+TEST_CASE("contrasting runs find the shortest duration that causes the bug by bisection", "[contrast]") {
   const auto schedule = parse(
       "[[fault]]\nid = \"cut\"\nkind = \"partition\"\nnode = \"n1\"\nduration = \"16s\"\nwhen = [ { elapsed = \"1s\" } "
       "]\n");

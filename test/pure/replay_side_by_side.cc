@@ -119,7 +119,7 @@ TEST_CASE("a file outside the run directories that two runs write is shared") {
   CHECK(shared(one, run_that_writes("/tmp/r/run-0002", "n1", "/var/lib/x/log")).empty());
 }
 
-TEST_CASE("if runs in parallel disturb each other, two are measured before one is chosen") {
+TEST_CASE("if parallel runs disturb each other, two at a time are measured before one at a time is chosen") {
   for (int jobs = kMostAutomaticJobs; jobs > 2; jobs = fewer_runs(jobs)) CHECK(fewer_runs(jobs) >= 2);
   CHECK(fewer_runs(8) == 4);
   CHECK(fewer_runs(3) == 2);

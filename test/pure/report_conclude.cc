@@ -165,7 +165,7 @@ TEST_CASE("every form of a report has the requested, fired and effective counts 
   CHECK(junit.find("effective in 1 (no packet was stopped)") != std::string::npos);
 }
 
-TEST_CASE("a fix whose fault was never effective is followed by what to do", "[conclude]") {
+TEST_CASE("if a fix was tested without an effective fault, the report says what to do next", "[conclude]") {
   using enum schedule::OracleAnswer;
   const auto text = [](bool expect_fixed, bool optional, bool fired) {
     Made made(expect_fixed);
