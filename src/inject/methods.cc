@@ -42,12 +42,11 @@ std::string MethodReports::not_thrown(std::uint32_t entry) const {
 }
 
 std::string MethodReports::unreachable(std::uint32_t entry) const {
-  std::string why;
+  std::vector<std::string> reasons;  // one for each node
   for (const Node& node : nodes_) {
     if (std::find(node.entries.begin(), node.entries.end(), entry) == node.entries.end()) continue;
     if (node.jvms.empty()) {
-      if (why.empty())
-        why = fmt::format("no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it)", node.name);
+      reasons.push_back(fmt::format("no JVM of {} loaded rose's agent (JAVA_TOOL_OPTIONS must reach it)", node.name));
       continue;
     }
     const bool able = std::any_of(node.jvms.begin(), node.jvms.end(), [](const auto& one) { return one.breakpoints; });
@@ -57,9 +56,9 @@ std::string MethodReports::unreachable(std::uint32_t entry) const {
       if (const auto* note = find(one.notes, entry)) own = note->text;
       if (!able && own.empty() && !one.notes.empty()) own = fmt::format("{}: {}", node.name, one.notes.front().text);
     }
-    why = own;
+    if (!own.empty()) reasons.push_back(std::move(own));
   }
-  return why;
+  return reasons.empty() ? std::string() : fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 }  // namespace rose::inject

@@ -1,6 +1,7 @@
 #include "inject/override.h"
 
 #include <bpf/libbpf.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -185,14 +186,16 @@ std::string describe(const rose_firing& firing) {
 
 void page_in(pid_t tid, std::uint64_t address) {
   constexpr std::uint64_t kPage = 4096;
+  constexpr std::uint64_t kLargestStructure = sizeof(sockaddr_storage);  // a structure does not end at a NUL
   char data[kPage];
   for (std::uint64_t done = 0; done < PATH_MAX;) {
     const std::uint64_t here = kPage - (address + done) % kPage;
     iovec mine{data, here};
     iovec theirs{reinterpret_cast<void*>(address + done), here};
     const auto got = ::process_vm_readv(tid, &mine, 1, &theirs, 1, 0);
-    if (got <= 0 || std::memchr(data, '\0', static_cast<std::size_t>(got)) != nullptr) return;
+    if (got <= 0) return;
     done += static_cast<std::uint64_t>(got);
+    if (done >= kLargestStructure && std::memchr(data, '\0', static_cast<std::size_t>(got)) != nullptr) return;
   }
 }
 

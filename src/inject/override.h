@@ -36,8 +36,8 @@ struct CallTables {
 // The call at which a fault fired: "write(/data/log)"; "" if the fault did not fire at a call.
 [[nodiscard]] std::string describe(const rose_firing& firing);
 
-// Makes the kernel load pages of a thread's memory by reading from `address` up to the first NUL, at most PATH_MAX
-// bytes. The pages contain the path, or the beginning of the structure, that a BPF program could not read.
+// Makes the kernel load the pages that contain the path or structure at `address`, which a BPF program could not read.
+// Reads at least as many bytes as the largest structure has, then up to the first NUL, at most PATH_MAX bytes.
 void page_in(pid_t tid, std::uint64_t address);
 
 // Keeps probes attached to the entries of system calls.
