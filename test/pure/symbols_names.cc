@@ -81,11 +81,13 @@ TEST_CASE("a mangled name that would expand to terabytes is left mangled") {
   }
   CHECK(demangle(bomb) == bomb);
   CHECK(demangle("_Z" + std::string(100000, 'P') + "v").size() == 100003);
-  // Rust: the first element of the tuple is a back reference to itself. Back references must point to an earlier
-  // position, so the name is invalid.
+  // Rust: the elements of the tuple are back references to the tuple itself (position 8), so that its text would never
+  // end.
   std::string rust = "_RINvC1a1f";
-  for (int i = 0; i < 200; ++i) rust += "TB8_B8_B8_";
+  for (int i = 0; i < 200; ++i) rust += "TB7_B7_B7_";
   CHECK(demangle(rust) == rust);
+  // A back reference must point to an earlier position than its own.
+  CHECK(demangle("_RINvC1a1fTB8_B8_B8_EE") == "_RINvC1a1fTB8_B8_B8_EE");
   CHECK(demangle("_RINvC1a1f" + std::string(50000, 'R')).size() == 50010);
 }
 

@@ -88,9 +88,7 @@ inline Trace random_trace(std::uint64_t seed, std::size_t events) {
     e.state = static_cast<ProcessState>(below(5));
     const Protocol protocols[] = {Protocol::none, Protocol::tcp, Protocol::udp};
     e.protocol = protocols[below(3)];
-    e.flags = static_cast<std::uint16_t>(below(kKnownFlags + 1) &
-                                         // these two flags are tested separately, in trace_jsonl.cc
-                                         ~std::uint64_t{kOutOfMemory | kBlocked});
+    e.flags = static_cast<std::uint16_t>(below(kKnownFlags + 1));
     if ((e.flags & kIdle) != 0) e.flags = static_cast<std::uint16_t>(e.flags & ~kOutstanding);
     e.by = maybe(string(), StringId{0});
     e.requested = maybe(static_cast<std::uint32_t>(rng()), 0U);
