@@ -154,7 +154,9 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
     }
   }
   // An identifier that begins with a lower-case letter is the name of a setting or variable: "minSessionTimeout 1000".
-  bool identifier = first < compound.size() && is_lower(compound[first]) && dots == 0;
+  // If a verb follows that says how something ended, the identifier is the name of an operation: "flushOrSync took 9
+  // s".
+  bool identifier = first < compound.size() && is_lower(compound[first]) && dots == 0 && !verb_of_end_at(end);
   std::size_t humps = 0;
   for (std::size_t i = first + 1; i < compound.size() && letter(compound[i]); ++i)
     humps += is_upper(compound[i]) && is_lower(compound[i - 1]) ? 1 : 0;
@@ -207,6 +209,15 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
     add(at, stop, !in_frame, key);
     at = stop;
   }
+}
+
+bool Sentence::verb_of_end_at(std::size_t at) const {
+  constexpr auto kVerbs = std::to_array<std::string_view>(
+      {"took", "failed", "timed", "stalled", "blocked", "hung", "lasted", "returned", "exceeded"});
+  while (at < low_.size() && low_[at] == ' ') ++at;
+  std::size_t end = at;
+  while (end < low_.size() && is_lower(low_[end])) ++end;
+  return std::find(kVerbs.begin(), kVerbs.end(), std::string_view(low_).substr(at, end - at)) != kVerbs.end();
 }
 
 char Sentence::next_char(std::size_t at) const {

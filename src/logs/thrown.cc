@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/ascii.h"
+#include "logs/line/tokens.h"
 
 namespace rose::logs {
 namespace {
@@ -49,13 +50,6 @@ bool class_shape(std::string_view name) {
 }
 
 std::string_view last_part(std::string_view name) { return name.substr(name.find_last_of(".$") + 1); }
-
-bool exception_word(std::string_view name) {
-  const std::string_view last = last_part(name);
-  for (const std::string_view end : {"Exception", "Error", "Throwable"})
-    if (last.ends_with(end)) return true;
-  return false;
-}
 
 // Parses the text in a frame's parentheses: "Y.java:12", "Y.java", "Native Method", "Unknown Source", "<generated>".
 bool read_place(std::string_view text, Frame& frame) {

@@ -159,6 +159,14 @@ TEST_CASE("patterns support gaps, alternatives, classes, optional words and requ
   CHECK(read(entry("late", "ping timeout$"), "ping timeout 5s").empty());
 }
 
+TEST_CASE("an identifier is a setting, unless a verb says how it ended") {
+  const std::string late = entry("late", "session timeout"), sync = entry("late", "flush .. sync took");
+  CHECK(read(late, "sessionTimeout 30000").empty());
+  CHECK(read(late, "sessionTimeout returned 30000") == "late: sessionTimeout");
+  CHECK(read(sync, "slow flushOrSync took 9 s") == "late: flushOrSync took");
+  CHECK(read(sync, "flushOrSync is what took 9 s").empty());
+}
+
 TEST_CASE("the words of an entry that is `apart` do not match as parts of one identifier") {
   const std::string apart =
       "[[meaning]]\nsays = \"error\"\nerror = \"EINVAL\"\napart = true\nwords = \"invalid argument\"\n"

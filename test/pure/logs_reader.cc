@@ -141,6 +141,16 @@ TEST_CASE("a phrase in brackets that ends a line is the message and no thread") 
   }
 }
 
+TEST_CASE("the name of an exception is no logger") {
+  for (const std::string header : {"2026-01-02 03:04:05 ERROR ", "2026-01-02 03:04:05 ERROR [main] ",
+                                   "2026-01-02 03:04:05,123 [main] ERROR a.b.Client: "}) {
+    INFO(header);
+    const Read one(header + "java.net.UnknownHostException: db2\n");
+    REQUIRE(one.messages().size() == 1);
+    CHECK(one.text(0) == "java.net.UnknownHostException: db2");
+  }
+}
+
 TEST_CASE("a stack trace is one message, and the exception distinguishes its template") {
   const Read one(
       "2026-01-02 03:04:05,678 [main] ERROR o.x.Store - cannot save\n"

@@ -58,6 +58,8 @@ bool HeaderReader::word() {
   }
   if (!parts_.time) return before_time(part, end);
   if (last) return false;
+  // "java.net.UnknownHostException: db2" looks like a logger and its message, but no logger has such a name.
+  if (colon && exception_word(name)) return false;
   if (is_number(name) || hex_pointer(name)) {
     // The word is a thread's number if the header continues after it: "0 [System]", "12345 ---", Ceph's "7f1b2c3d4e5f
     // 0 message".

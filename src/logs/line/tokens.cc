@@ -46,6 +46,10 @@ bool plain_name(std::string_view text) {
   });
 }
 
+bool exception_word(std::string_view name) {
+  return name.ends_with("Exception") || name.ends_with("Error") || name.ends_with("Throwable");
+}
+
 std::size_t closing(std::string_view line, std::size_t at, char open, char close) {
   int depth = 0;
   const std::size_t end = std::min(line.size(), at + kLongestBracket);

@@ -26,6 +26,9 @@ inline constexpr std::size_t kLongestName = 120;  // characters of the name of a
 // True for a word that may be the name of a thread or logger: no blanks and no punctuation of sentences.
 [[nodiscard]] bool plain_name(std::string_view text);
 
+// True for the name of a class that is thrown: "java.net.ConnectException", "OSError".
+[[nodiscard]] bool exception_word(std::string_view name);
+
 // The longest bracket in a header, in bytes. Example:
 // "[QuorumPeer[myid=2](plain=[0:0:0:0:0:0:0:0]:2182)(secure=disabled):QuorumPeer@917]"
 inline constexpr std::size_t kLongestBracket = 200;
