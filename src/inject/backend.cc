@@ -18,7 +18,7 @@ std::optional<std::string> why_not(const CallMatcher& matcher) {
   }
   const auto numbers = matcher.numbers();
   for (const int number : numbers) {
-    // A family of calls may have members that this kernel lacks; they are ignored.
+    // A matcher may select several system calls. Those that this kernel lacks are ignored.
     if (entry_of(number)) return std::nullopt;
   }
   return fmt::format("this kernel has no function for '{}'", matcher.describe());

@@ -25,7 +25,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr std::string_view kSocketLink = "socket:[";  // beginning of the link in /proc of a socket's descriptor
+constexpr std::string_view kSocketLink = "socket:[";  // how the target of a socket's link in /proc/PID/fd begins
 
 // The complete target of a link under /proc; "" if it cannot be read.
 std::string read_link(const std::string& path) {
@@ -87,8 +87,8 @@ std::string NotifiedCall::read_memory(std::uint64_t address, std::size_t size) c
 }
 
 Fd NotifiedCall::memory(const std::function<bool()>& alive) const {
-  // The open file refers to the memory and not to the thread's id. So if the thread is alive after the file was opened,
-  // this is its memory.
+  // The open file refers to the memory and not to the thread's id. So if the thread still waits in its call after the
+  // file was opened, the memory is that of this thread.
   Fd opened(::open(fmt::format("/proc/{}/mem", tid_).c_str(), O_RDWR | O_CLOEXEC));
   return opened && alive() ? std::move(opened) : Fd();
 }
@@ -142,7 +142,7 @@ void NotifiedCall::add_path(int path_argument, int dirfd_argument) {
   std::string base;
   if (!text.starts_with('/')) {
     base = dirfd >= 0 ? descriptor_path(dirfd) : link_path("cwd");
-    if (base.empty()) {  // the folder to which the path is relative does not exist
+    if (base.empty()) {  // the folder to which the path is relative is unknown: for example, dirfd is not open
       paths_.push_back(text);
       return;
     }
@@ -199,8 +199,8 @@ void NotifiedCall::look_at_socket() {
     if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size) == 0) {
       peer_ = address_text(&address, size);
     }
-    // The tracer writes peers in the same way. The peer of a netlink socket is the kernel and is named after the
-    // protocol. A peer without a name is named after the caller's own socket.
+    // Peers have the same form as in traces. The peer of a netlink socket is the kernel, and is named after the
+    // protocol. If the peer of a Unix socket has no name, the name of the caller's own socket is used.
     if (int protocol = 0; family == AF_NETLINK) {
       socklen_t length = sizeof protocol;
       if (::getsockopt(socket.get(), SOL_SOCKET, SO_PROTOCOL, &protocol, &length) == 0)
@@ -210,7 +210,8 @@ void NotifiedCall::look_at_socket() {
     }
   }
   auto named = address_argument();
-  // sendmsg and recvmsg have the address in a msghdr. Only for sendmsg is the address an input.
+  // sendmsg and sendmmsg pass the address in a msghdr. The msghdr of recvmsg is not read, because there the address is
+  // an output.
   if (named.empty() && kernel::names_peer_in_message(info_->name)) {
     msghdr header{};
     const auto data = read_memory(argument(1), sizeof header);

@@ -1,6 +1,6 @@
 // A call that a thread is about to make, as its seccomp notification describes it, and what the call refers to: paths,
-// peers, the process. Reads the thread's memory and /proc on demand. Results are valid only if the notification is
-// still valid afterwards; the supervisor checks this.
+// peers, the name of the process. These are read from the thread's memory and /proc on demand. They are correct only if
+// the notification is still valid afterwards, which the supervisor checks.
 #pragma once
 
 #include <sys/types.h>
@@ -34,8 +34,8 @@ class NotifiedCall final : public CallFacts {
   [[nodiscard]] pid_t tid() const { return tid_; }
   [[nodiscard]] pid_t tgid();  // 0: the thread has ended
   // A duplicate of the thread's descriptor, which refers to the same open file description. On failure, `err` is
-  // -errno. -EXDEV means that rose does not duplicate it, because it is neither a socket, nor a pipe, nor a file of a
-  // file system that can be trusted to answer (inject/file_taker.h).
+  // -errno. -EXDEV means that rose does not duplicate the descriptor, because it is neither a socket, nor a pipe, nor a
+  // file of a file system that can be trusted to answer (inject/file_taker.h).
   [[nodiscard]] Fd duplicate(int fd, int& err);
   // Reads up to `size` bytes of the thread's memory; may return fewer.
   [[nodiscard]] std::string read_memory(std::uint64_t address, std::size_t size) const;
@@ -55,7 +55,8 @@ class NotifiedCall final : public CallFacts {
   void add_path(int path_argument, int dirfd_argument);
   [[nodiscard]] std::string address_argument() const;
   void look_at_socket();
-  [[nodiscard]] Fd take(int fd, int& err);  // like duplicate(), for files of all kinds
+  // Like duplicate(), but leaves it to FileTaker to check whether the file can be trusted to answer.
+  [[nodiscard]] Fd take(int fd, int& err);
 
   int number_;
   pid_t tid_;

@@ -86,7 +86,7 @@ AsCaller::~AsCaller() {
 }
 
 bool AsCaller::take_on(const CallerRights& rights, std::uint64_t kept) {
-  // Changing the user drops capabilities, so they are set last.
+  // Changing the user drops capabilities, so set the capabilities last.
   return set_groups(rights.groups) && set_fsgid(rights.fsgid) && set_fsuid(rights.fsuid) &&
          set_effective((rights.capabilities | kept) & own_.capabilities);
 }
@@ -109,7 +109,7 @@ std::optional<CallerView> view_of(pid_t tid) {
 bool with_view(const CallerView& view, const std::function<void()>& work) {
   bool entered = false;
   auto inside = start_thread([&] {
-    // From here on, this thread has its own file system context; other threads are unaffected.
+    // CLONE_FS gives this thread its own root and current folder, so that other threads keep theirs.
     if (::unshare(CLONE_FS) != 0 || ::setns(view.mounts.get(), CLONE_NEWNS) != 0 || ::fchdir(view.root.get()) != 0 ||
         ::chroot(".") != 0 || ::fchdir(view.folder.get()) != 0)
       return;

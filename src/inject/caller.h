@@ -1,5 +1,6 @@
-// Acts with the rights and the view of a node's thread that waits in a call for rose's answer: with its user, groups
-// and capabilities, and in the file system that it sees. Affects one thread of rose, and is undone afterwards.
+// Lets a thread of rose act like a node's thread that waits in a call for rose's answer: with its rights (user, groups
+// and capabilities) and its view of the file system (mounts, root and current folder). Other threads of rose are not
+// affected.
 #pragma once
 
 #include <sys/types.h>
@@ -14,7 +15,7 @@
 namespace rose::inject {
 
 struct CallerRights {
-  uid_t uid = 0;  // the real user id, which other processes see
+  uid_t uid = 0;  // the real user and group ids, with which messages on Unix sockets name their sender
   gid_t gid = 0;
   uid_t fsuid = 0;
   gid_t fsgid = 0;
@@ -27,8 +28,8 @@ struct CallerRights {
 // that mount namespace may not show rose's threads.
 [[nodiscard]] std::optional<CallerRights> own_rights();
 
-// While this object exists, the calling thread has the rights `rights` and the capabilities `kept`, as far as its own
-// rights `own` include them.
+// While this object exists, the calling thread has the user and groups of `rights`, and the capabilities of `rights`
+// and `kept` that its own rights `own` include.
 class AsCaller {
  public:
   AsCaller(const CallerRights& rights, const CallerRights& own, std::uint64_t kept = 0);
@@ -52,8 +53,8 @@ struct CallerView {
   Fd mounts, root, folder;
 };
 [[nodiscard]] std::optional<CallerView> view_of(pid_t tid);
-// Runs `work` in a thread with this view and waits for it. Returns false if the thread cannot enter the namespace and
-// the folders.
+// Runs `work` in a new thread with this view and waits for it. Returns false if the thread cannot be started, or cannot
+// enter the namespace and the folders.
 [[nodiscard]] bool with_view(const CallerView& view, const std::function<void()>& work);
 
 }  // namespace rose::inject

@@ -125,9 +125,9 @@ std::optional<CarriedFile> carried_file(NotifiedCall& call) {
 
 namespace {
 
-// While this object exists, a blocking call of this thread is interrupted (EINTR) every few milliseconds. Otherwise,
-// the thread could block: a descriptor that poll() reported as ready may no longer be ready when it is read, because
-// another reader was faster, and no flag makes reads of all kinds of files non-blocking.
+// While this object exists, a blocking call of this thread is interrupted (EINTR) every 10 ms. Otherwise, the thread
+// could block for a long time: a descriptor that poll() reported as ready may no longer be ready when it is read,
+// because another reader was faster. No flag makes reads of all kinds of files non-blocking.
 class Interruptions {
  public:
   Interruptions() {
@@ -167,8 +167,8 @@ class Interruptions {
   bool made_ = false;
 };
 
-// A call being carried out. It reads all of the caller's memory that it needs, and then checks that the caller is still
-// in its call.
+// A call that is being carried out. run() first reads all of the caller's memory that the call needs, and then checks
+// that the caller still waits in the call, so that the memory was that of the caller.
 class CarriedCall {
  public:
   CarriedCall(NotifiedCall& call, const CarriedFile& file, std::int64_t most, const std::function<bool()>& alive)
@@ -186,7 +186,7 @@ class CarriedCall {
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, nullptr);
-    // Remember the flag now: the program may change it at any moment, but it must not decide whether rose itself waits.
+    // Read the flag only once: the program may change it at any moment, and that must not change whether rose waits.
     gives_up_ = (::fcntl(fd_.get(), F_GETFL) & O_NONBLOCK) != 0;
     std::int64_t result = -EPERM;
     // The receiver on a Unix socket is informed which process and user sent the data. Without credentials in the
@@ -244,12 +244,12 @@ class CarriedCall {
     return result_of(::sendmsg(fd_.get(), &message, flags | MSG_NOSIGNAL | (may_wait_ ? MSG_DONTWAIT : 0)));
   }
 
-  // Writes to the caller's memory. Here the thread has rose's own rights again.
+  // Writes what was read to the caller's memory. At this point, this thread has rose's own rights again.
   std::int64_t hand_over(std::int64_t got) {
     return call_.write_memory(call_.argument(1), data_.data(), static_cast<std::size_t>(got), alive_) ? got : -EFAULT;
   }
 
-  // Returns 0, or the result of the call if that is already known.
+  // Reads the arguments from the caller's memory. Returns 0, or the error with which the call fails (-errno).
   std::int64_t take_arguments() {
     switch (call_.number()) {
       case SYS_writev:
@@ -360,7 +360,7 @@ class CarriedCall {
   std::optional<CallerView> view_;
   std::optional<ucred> sender_;
   const bool may_wait_, unix_socket_;
-  bool gives_up_ = false;  // the descriptor is non-blocking, so the thread expects EAGAIN instead of waiting
+  bool gives_up_ = false;  // the descriptor is non-blocking: the call returns EAGAIN instead of waiting
 };
 
 }  // namespace
