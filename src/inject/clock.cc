@@ -29,7 +29,7 @@
 #include "kernel/arch.h"
 #include "kernel/maps.h"
 
-// Defined by the linker for the section of clock_hook.c.
+// The code in clock_hook.c. The linker defines the beginning and the end of its section (__start_ and __stop_).
 extern "C" {
 extern const unsigned char __start_rose_clock[], __stop_rose_clock[];
 extern const unsigned char rose_clock_block[], rose_clock_rest[];
@@ -48,11 +48,11 @@ constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofd
 constexpr std::size_t kJump = 4;
 constexpr const char* kFunctions[] = {"__kernel_clock_gettime", "__kernel_gettimeofday"};
 #endif
-// The number of readings that are reported while rose waits for further threads to read the clock. Each report costs a
-// process about 50 us.
+// At most this many readings are reported per fault, even if fewer threads than wanted have read the clock. Each report
+// costs a process about 50 us.
 constexpr std::size_t kMostReports = 64;
-constexpr std::int64_t kMostWaitNs = 2 * kSecond;  // for a thread to begin its wait
-constexpr std::int64_t kReadsArgumentsNs = 500'000;
+constexpr std::int64_t kMostWaitNs = 2 * kSecond;    // for a thread to begin its wait
+constexpr std::int64_t kReadsArgumentsNs = 500'000;  // CPU time: a call reads its arguments in less than this
 
 kernel::MappedRange vdso_of(pid_t pid) {
   for (kernel::MappedRange& range : kernel::maps_of(pid))
@@ -64,10 +64,10 @@ kernel::MappedRange vdso_of(pid_t pid) {
 // of a machine.
 struct Recipe {
   std::size_t size = 0;
-  std::size_t cave = 0;
+  std::size_t cave = 0;  // where `code` is written: the unused space behind the kernel's code
   std::string code;
-  std::array<std::size_t, kFunctionCount> at{};
-  std::array<std::string, kFunctionCount> before, after;  // 8 bytes each
+  std::array<std::size_t, kFunctionCount> at{};           // the functions of the vDSO
+  std::array<std::string, kFunctionCount> before, after;  // first 8 bytes of each function, original and changed
 };
 
 // The address at which the image defines a function; 0: not defined.
@@ -91,7 +91,8 @@ std::size_t symbol(std::string_view image, std::string_view name) {
       if (entry.d_tag == DT_HASH) hash = entry.d_un.d_ptr;
     }
   }
-  std::uint32_t count = 64;  // more symbols than a vDSO has; a GNU hash table does not store their number
+  // A vDSO has fewer symbols than this. Their number is known only with DT_HASH: a GNU hash table does not store it.
+  std::uint32_t count = 64;
   if (hash != 0 && !read(hash + 4, count)) return 0;
   for (std::uint32_t i = 0; symbols != 0 && i < count; ++i) {
     Elf64_Sym symbol{};
@@ -102,7 +103,8 @@ std::size_t symbol(std::string_view image, std::string_view name) {
   return 0;
 }
 
-// The number of bytes of whole instructions that have to be moved to make space for a jump; 0 if they cannot be moved.
+// The size of the instructions at the beginning of `code` that must be moved to make space for a jump, in bytes; 0 if
+// they cannot be moved.
 #ifdef __x86_64__
 std::size_t movable(std::string_view code, std::uint64_t address) {
   csh handle = 0;
@@ -208,8 +210,8 @@ bool transfer(int fd, bool write, std::uint64_t address, void* data, std::size_t
   return done == static_cast<ssize_t>(size);
 }
 
-// Call this before anything else is read about the process: the file stays bound to the memory of this process,
-// whichever process takes over its id later.
+// Call this before reading anything else about the process: the file stays bound to the memory of this process, even if
+// another process gets its id later.
 Fd memory_of(pid_t pid) { return Fd(::open(fmt::format("/proc/{}/mem", pid).c_str(), O_RDWR | O_CLOEXEC)); }
 
 using Shifts = std::array<rose_clock_shift, ROSE_CLOCK_GROUPS>;
@@ -225,7 +227,7 @@ std::uint64_t block_in(int memory, const kernel::MappedRange& vdso) {
 
 // Writes the shifts. There are two copies of them: the process reads one while the other is written.
 bool write_shifts(int memory, std::uint64_t block, const Shifts& shifts, unsigned long announce) {
-  // Write this before the shifts, so that the first reading of a wrong clock is reported.
+  // Write `announce` before the shifts, so that the first reading of a wrong clock is reported.
   if (!transfer(memory, true, block + offsetof(rose_clock_parameters, announce), &announce, sizeof announce))
     return false;
   unsigned long version = 0;
@@ -253,8 +255,7 @@ ClockSum::Now clocks_now() { return {read_clock(CLOCK_REALTIME), read_clock(CLOC
 
 std::array<long, 2> split_ns(std::int64_t ns) { return {ns / kSecond, ns % kSecond}; }
 
-// True if the thread's call has read its arguments from memory, because the thread waits inside the call or has left
-// it.
+// True if the thread waits inside the call or has left it. In both cases, the call has read its arguments from memory.
 bool has_begun(pid_t tid, int number) {
   const std::string where = read_file(fmt::format("/proc/{}/wchan", tid), 128).value_or("gone");
   if (where.find("seccomp") != std::string::npos) return false;
@@ -263,8 +264,8 @@ bool has_begun(pid_t tid, int number) {
   return !call.starts_with("running") && !call.starts_with(fmt::format("{} ", number));
 }
 
-// The CPU time of the thread. It shows when the thread has run for longer than a call needs to read its arguments
-// (Documentation/scheduler/sched-stats: time on cpu, in ns).
+// The CPU time of the thread in ns (Documentation/scheduler/sched-stats: time on cpu). A thread that has run for longer
+// than kReadsArgumentsNs must have read the arguments of its call.
 std::int64_t processor_ns(pid_t tid) {
   return std::atoll(read_file(fmt::format("/proc/{}/schedstat", tid), 128).value_or("0").c_str());
 }
@@ -275,8 +276,8 @@ int clock_of_timer(pid_t tid, int fd) {
   return at == std::string::npos ? -1 : std::atoi(info.c_str() + at + 8);
 }
 
-// True for the call that a new program makes after its C library has set up the main thread, and before it reads a
-// clock.
+// True for the call with which the C library of a new program sets up the main thread. The program has not read a clock
+// yet.
 bool is_first([[maybe_unused]] const NotifiedCall& call) {
 #ifdef __x86_64__
   return call.argument(0) == ARCH_SET_FS;
@@ -363,9 +364,9 @@ std::size_t NodeClocks::update(const std::vector<pid_t>& pids) {
   return updated;
 }
 
-// Hooks a newly executed program before it reads a clock. The program has only one thread at that time. Meanwhile, the
-// thread's id may belong to another process. The mapping is then that of the other process, but `memory` is still that
-// of the first one, and nothing is written unless the vDSO is found there.
+// Hooks a newly executed program before it reads a clock. The program has only one thread at that time. The thread may
+// end meanwhile, and another process may get its id. `vdso` is then the mapping of the other process, but `memory` is
+// still that of the first process, and nothing is written unless the expected code is found there.
 void NodeClocks::hook(const NotifiedCall& call, const std::function<bool()>& alive) {
   const Fd memory = call.memory(alive);
   const kernel::MappedRange vdso = vdso_of(call.tid());
@@ -398,7 +399,7 @@ bool NodeClocks::reported_enough(std::size_t fault) const {
          (reports->second.threads.size() >= most_readers_ || reports->second.count >= kMostReports);
 }
 
-// The groups of clocks that faults have made wrong and whose readings are still to be reported, with one bit each.
+// The groups of clocks that faults have made wrong and whose readings the hook must still report, one bit per group.
 unsigned long NodeClocks::announced() const {
   unsigned long groups = 0;
   for (std::size_t group = 0; group < ROSE_CLOCK_GROUPS; ++group)
@@ -463,8 +464,8 @@ NodeClocks::Answer NodeClocks::answer(NotifiedCall& call, std::uint64_t ip, cons
   }
 }
 
-// Answers a program that reads a clock by a system call. If the call comes from the vDSO itself, the kernel answers it,
-// because the hook adjusts the result afterwards.
+// Answers a program that reads a clock by a system call. If the call comes from the vDSO itself, it is left to the
+// kernel, because the hook adjusts the result afterwards.
 NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive) {
   const int clock = call.number() == SYS_clock_gettime ? static_cast<int>(call.argument(0)) : CLOCK_REALTIME;
   const rose_clock_shift shift = shift_of(clock);
@@ -487,7 +488,7 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
 #endif
   std::uint64_t to = call.argument(1);
   if (call.number() == SYS_gettimeofday) {
-    // the program wants the time zone, which the kernel returns
+    // A call that asks for the time zone, or for nothing, is left to the kernel.
     if (call.argument(1) != 0 || call.argument(0) == 0) return {};
     shown[1] /= 1000;
     to = call.argument(0);
@@ -496,13 +497,14 @@ NodeClocks::Answer NodeClocks::read_for(NotifiedCall& call, std::uint64_t ip, co
   return answer;
 }
 
-// If the time that a program waits for has already passed, answers as the kernel would. If the kernel handled such a
-// call, the call would return so early that the caller's memory could not be restored in time.
+// Answers a call that waits for a time that has already passed, as the kernel would. If the kernel executed the call,
+// it would return at once, before rose could restore the caller's memory (see wait_for()). Returns nothing if the
+// kernel must execute the call.
 std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   Answer answer;
   answer.done = true;
   if (call.number() == SYS_clock_nanosleep) return answer;
-  // a timer must be set even if its time has passed
+  // A timer must be set even if its time has passed. The kernel refuses a futex call whose bitset is empty.
   if (call.number() != SYS_futex || call.argument(5) == 0) return std::nullopt;
   std::uint32_t value = 0;
   const std::string word = call.read_memory(call.argument(0), sizeof value);
@@ -512,8 +514,8 @@ std::optional<NodeClocks::Answer> NodeClocks::passed(NotifiedCall& call) {
   return answer;
 }
 
-// The kernel knows only the real clock. Therefore the time in the caller's memory is replaced by the real time until
-// the call has read it.
+// The kernel knows only the real clock. Therefore, the time in the caller's memory is replaced by the corresponding
+// real time, and restored when the call has read it.
 NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint64_t address,
                                         const std::function<bool()>& alive) {
   const rose_clock_shift shift = shift_of(clock);
@@ -522,7 +524,8 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
   std::array<long, 2> wanted{};
   if (bytes.size() != sizeof wanted) return {};
   std::memcpy(wanted.data(), bytes.data(), sizeof wanted);
-  // The caller passes no time, the timer is being stopped, or the kernel will refuse the values.
+  // Leave these values to the kernel: zero stops a timer, invalid values are refused, and times that are too late to
+  // be converted to ns are never reached.
   if (wanted[0] < 0 || wanted[1] < 0 || wanted[1] >= kSecond || (wanted[0] == 0 && wanted[1] == 0) ||
       wanted[0] > INT64_MAX / kSecond - 1)
     return {};
@@ -533,7 +536,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
     if (auto at_once = passed(call)) return *at_once;
   }
   std::array<long, 2> instead = split_ns(real);
-  // Work with priority, because the program could notice the changed value until its own value is restored.
+  // Run with real-time priority, because the program can see the changed value until its own value is restored.
   const auto ahead = std::make_shared<RunsAhead>();
   const auto memory = std::make_shared<const Fd>(call.memory(alive));
   if (!*memory || !transfer(memory->get(), true, address, instead.data(), sizeof instead)) return {};
@@ -546,7 +549,7 @@ NodeClocks::Answer NodeClocks::wait_for(NotifiedCall& call, int clock, std::uint
       if (i > 20) ::usleep(50);
     std::array<long, 2> there{};
     auto back = wanted;
-    // Do not restore it if the program has written another value meanwhile.
+    // Do not restore the value if the program has written another one meanwhile.
     if (transfer(memory->get(), false, address, there.data(), sizeof there) && there == instead)
       transfer(memory->get(), true, address, back.data(), sizeof back);
   };

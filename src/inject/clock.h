@@ -1,6 +1,9 @@
-// The clocks of one node's processes. Readings are shifted, and waits for an absolute time end when the shifted clock
-// reaches that time. A hook in each process's vDSO (clock_hook.c) shifts readings; it is installed when a new program
-// makes its first calls. Everything else is done while rose answers the calls that reach the node's seccomp listener.
+// Changes the clocks that one node's processes see. Readings are shifted, and waits for an absolute time end when the
+// shifted clock reaches that time. A hook in each process's vDSO (clock_hook.c) shifts readings; it is installed when a
+// new program makes its first calls. Readings by system call and waits are changed while rose answers the calls that
+// reach the node's seccomp listener.
+//
+// A "wrong" clock is one whose time a fault has changed.
 #pragma once
 
 #include <sys/types.h>
@@ -22,15 +25,15 @@
 
 namespace rose::inject {
 
-// Combines several clock faults. Pure. Shifts add up, and so do drifts. A frozen clock keeps its time until the fault
-// ends.
+// Combines several clock faults. Pure. Shifts add up, and so do drifts. A frozen clock stands still until the fault
+// ends; drifts have no effect on it.
 class ClockSum {
  public:
   // Current times of both groups (realtime, monotonic), in ns.
   using Now = std::array<std::int64_t, ROSE_CLOCK_GROUPS>;
   void begin(std::size_t fault, const schedule::ClockChange& change, const Now& now);
   void end(std::size_t fault) { active_.erase(fault); }
-  // The faults in force that change this group of clocks.
+  // The active faults that change this group of clocks.
   [[nodiscard]] std::vector<std::size_t> of_group(std::size_t group) const;
   [[nodiscard]] std::array<rose_clock_shift, ROSE_CLOCK_GROUPS> shifts(const Now& now) const;
 
@@ -42,23 +45,24 @@ class ClockSum {
   std::map<std::size_t, Active> active_;
 };
 
-// The real time at which a clock with this shift shows `shown`. A frozen clock never shows a later time; for it, the
-// result is `now` plus the difference between `shown` and the frozen time.
+// The real time at which a clock with this shift shows `shown`. If the clock already shows this time or a later one,
+// the result is `now` or earlier. A frozen clock never shows a later time; for it, the result is `now` plus the
+// difference between `shown` and the frozen time.
 [[nodiscard]] std::int64_t real_time_of(std::int64_t shown, const rose_clock_shift& shift, std::int64_t now);
 
 class NodeClocks {
  public:
-  // Checks that the vDSO of this kernel can be hooked. ErrorKind::environment gives the reason if it cannot.
+  // Checks that the vDSO of this kernel can be hooked. If not, returns ErrorKind::environment with the reason.
   [[nodiscard]] static Result<void> check();
 
-  // Sets a function that is called when processes of the node first read a clock that the fault has made wrong. Call
-  // on_read() and on_reader() before all other methods. The callbacks may be called by any thread.
+  // Sets a function that is called once per fault, when a process of the node first reads a clock that the fault has
+  // made wrong. Call on_read() and on_reader() before all other methods. Any thread may call the callbacks.
   void on_read(std::function<void(std::size_t fault)> callback) { on_read_ = std::move(callback); }
-  // Sets a function that is called for each of the first `most` threads that read a wrong clock. Until it returns, the
-  // thread is held in its call.
+  // Sets a function that is called, per fault, for each of the first `most` threads that read a clock that the fault
+  // has made wrong. Until it returns, the thread is held in its call.
   struct Reader {
     NotifiedCall& call;
-    // See ROSE_CLOCK_READ. 0: the program itself made the call.
+    // Where the reader's stack begins: see ROSE_CLOCK_READ. 0: the program, and not the hook, made the call.
     std::uint64_t frame = 0, stack = 0;
   };
   void on_reader(std::size_t most, std::function<void(std::size_t fault, const Reader& reader)> callback) {
@@ -71,17 +75,17 @@ class NodeClocks {
   // Writes the shifts into the hooks of these processes. Returns how many of them have the hook.
   std::size_t update(const std::vector<pid_t>& pids);
 
-  // Decides about a call of the node of which seccomp has notified rose, before rose answers. `done` is true if the
-  // call has been made for the process and returns `result`. Otherwise the kernel executes the call, and `afterwards`
-  // (if set) must be called once the call continues.
+  // Decides how rose answers a call of the node of which seccomp has notified it. If `done` is true, the call must
+  // return `result`, and the kernel must not execute it. Otherwise the kernel executes the call, and `afterwards` (if
+  // set) must be called once rose has let the call continue.
   struct Answer {
     bool done = false;
     std::int64_t result = 0;
     std::function<void()> afterwards;
   };
   [[nodiscard]] Answer answer(NotifiedCall& call, std::uint64_t ip, const std::function<bool()>& alive);
-  // True if this is not a call of the program but a report of the hook that a clock was read while it was wrong. The
-  // report is recorded, and the call must return 0.
+  // True if this call was not made by the program, but by the hook, to report that a wrong clock was read. The report
+  // is then recorded, and the call must return 0.
   [[nodiscard]] bool take_read_report(NotifiedCall& call);
 
  private:

@@ -1,6 +1,6 @@
-/* The code that runs in other processes. It must not call code outside its section, use data outside it, or use vector
- * registers. It is compiled with its own flags (CMakeLists.txt). The section's begin and end are the linker's __start_
- * and __stop_ symbols. */
+/* The hook: code that rose copies into other processes. It must not call code outside its section, use data outside it,
+ * or use vector registers. It is compiled with its own flags (CMakeLists.txt). The linker's symbols __start_... and
+ * __stop_... mark the beginning and the end of the section. */
 #include "inject/clock_hook.h"
 
 #define HOOK __attribute__((section("rose_clock"), used, visibility("hidden")))
@@ -59,8 +59,8 @@ static inline __attribute__((always_inline)) void call4(long number, long first,
 }
 #endif
 
-/* Reports the first readings of a wrong clock, each by a call, until rose clears the bit. The process cannot clear the
- * bit itself, because the page is not writable for it. */
+/* Reports a reading of a wrong clock to rose, by a system call. Readings are reported until rose clears the group's bit
+ * in `announce`. The process cannot clear the bit itself, because the page is not writable for it. */
 static inline __attribute__((always_inline)) void announce(int group)
 {
   call4(CALL_CLOCK_GETTIME, 0, (void *)(ROSE_CLOCK_READ + group), __builtin_frame_address(0), __builtin_dwarf_cfa());

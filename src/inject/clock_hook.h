@@ -1,6 +1,6 @@
-// The code that is copied into a process's vDSO, behind the kernel's code, and that reads the process's clocks
-// (clock_hook.c). It is in its own section. Its state is one block of parameters, which rose changes from outside while
-// the process runs. C and C++ include this header.
+// Declares what rose shares with the hook: code that rose copies into a process's vDSO, behind the kernel's code, and
+// that shifts the clocks that the process reads (clock_hook.c). The hook's state is one block of parameters, which rose
+// changes from outside while the process runs. C and C++ include this header.
 #pragma once
 
 #ifdef __cplusplus
@@ -16,12 +16,13 @@ enum { ROSE_CLOCK_FUNCTIONS = 2 };
 #endif
 /* When a wrong clock is read, the hook reports it: it calls clock_gettime(REALTIME) with this address plus the number
  * of the clock's group. Two more arguments say where the reader's stack begins: the address of the hook's frame record
- * (the caller's frame pointer, which the return address follows), and the value that the caller's stack pointer has
- * after the return. rose answers the call. If nobody does, the kernel refuses the address. */
+ * (the caller's frame pointer, followed by the return address), and the value that the caller's stack pointer has after
+ * the return. rose answers the call. If rose does not, the call has no effect, because the kernel refuses the
+ * address. */
 #define ROSE_CLOCK_READ 0xff524f5345000000UL
 #define ROSE_CLOCK_MAGIC 0x524f5345434c4b31ULL
 
-/* A clock shows its normal time t plus `offset` + (t - base) * rate / 2^32. All values are in ns. */
+/* A clock shows its normal time t plus `offset` + (t - base) * rate / 2^32. Times are in ns; `rate` has no unit. */
 struct rose_clock_shift {
   long offset;
   long base;
@@ -35,7 +36,7 @@ struct rose_clock_parameters {
   unsigned long version;
   struct rose_clock_shift shift[2][ROSE_CLOCK_GROUPS]; /* realtime, monotonic */
   unsigned char heads[3][8];                           /* original first bytes of the functions */
-  unsigned long announce; /* one bit per group: report the next reading of a wrong clock of the group */
+  unsigned long announce; /* one bit per group: report readings of a wrong clock of the group */
 };
 
 /* The group of a clock; -1: none, the clock is not changed. */

@@ -12,9 +12,9 @@
 namespace rose::inject {
 namespace {
 
-// Times after the start of a partition at which waiting threads are looked for. At the first time, threads are found
-// that already waited when the partition began; at the second, threads that have sent something since; and at the
-// third, slow threads.
+// Times after the beginning of a partition at which waiting threads are searched for. The first search finds threads
+// that already waited when the partition began, the second finds threads that have sent something since, and the third
+// finds slow threads.
 constexpr std::array<std::uint64_t, 3> kLooksNs = {30'000'000, 300'000'000, 1'000'000'000};
 constexpr std::size_t kMostLookedAt = 500;  // threads examined per process
 
@@ -72,8 +72,8 @@ void CutWaits::take(const Plan& plan, std::size_t chain, std::size_t node, const
     for (const std::size_t end : {std::size_t{0}, std::size_t{1}}) {
       std::vector<Across> across;
       for (const deploy::NodeInfo& info : deployment.nodes()) {
-        // skip nodes that use the network of another node: their address is that of the owner, which is in the list,
-        // too
+        // Skip nodes that use the network of another node: they have the address of that node, which is in the list,
+        // too.
         if (info.network != info.index) continue;
         const auto address = parse_address(info.ip);
         const bool other = std::any_of(ends[1 - end].begin(), ends[1 - end].end(),
