@@ -72,7 +72,7 @@ void limit_waiting(int socket) {
   (void)::setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-// The run's side
+// The run's end
 
 class ListeningSocket final : public ExecSocket {
  public:
@@ -140,7 +140,8 @@ class ListeningSocket final : public ExecSocket {
     const std::shared_ptr<Ledger> shared = ledger ? std::move(*ledger) : nullptr;
     host_.on_listener(node, peer.pid, std::move(listener), shared);
     log::debug("process {} of node '{}' was admitted through 'rose exec'", peer.pid, name);
-    // Even without the ledger, the command is admitted; the keeper then has no list of unanswered calls.
+    // Even without a ledger, the command is admitted. The keeper then gets another descriptor in its place, which it
+    // ignores, and does not know which calls rose had received.
     return send_packet(visitor, reply) && send_descriptor(visitor, shared ? shared->fd() : socket_.get(), kMagic);
   }
 
@@ -152,13 +153,14 @@ class ListeningSocket final : public ExecSocket {
   std::filesystem::path path_;
   Fd socket_, stop_;
   Host host_;
-  std::list<Fd> inside_;  // kept open while their calls are answered
+  std::list<Fd> inside_;  // connections to keepers; a keeper takes over when its connection is closed
   std::thread thread_;
 };
 
-// The side of the command
+// The command's end
 
-// No call may be made between installing the filter and execve, because the filter could notify rose of that call.
+// Memory through which the command and its keeper synchronise. Between installing the filter and execve, the command
+// must not make any system call, because the filter could notify rose of that call.
 struct Meeting {
   std::uint32_t state;
   std::int32_t listener;
@@ -173,7 +175,7 @@ void continue_call(int listener, std::uint64_t id) {
   }
 }
 
-// Lets all calls continue after rose has ended. The first calls are those that rose had received but not answered. The
+// Lets all calls continue after rose has ended, beginning with those that rose had received but not answered. The
 // kernel assigns consecutive ids (seccomp_next_notify_id), so the ids of these calls lie between the two ids in the
 // ledger, or just behind them if rose could not record the last calls.
 void continue_all(int listener, const LedgerPage* ledger) {
@@ -208,8 +210,8 @@ void continue_all(int listener, const LedgerPage* ledger) {
   }
   if (__atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) == kGone) ::_exit(0);
   const int listener = meeting->listener;
-  // Until now, the keeper shared the command's descriptors, and thereby got the listener. From now on, the keeper must
-  // not keep the command's descriptors open.
+  // Until now, the keeper shared the command's descriptor table, and so it got the listener. From now on, it must not
+  // keep the command's other descriptors open.
   ::unshare(CLONE_FILES);
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int fd = 0; fd < 3; ++fd) ::dup2(null, fd);
@@ -246,8 +248,8 @@ long install(const std::vector<int>& syscalls) {
   const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
   long listener = -1;
   for (const bool unprivileged : {false, true}) {
-    // Without CAP_SYS_ADMIN, as in some containers, a filter requires no_new_privs. The command then cannot gain
-    // privileges through set-user-id programs either.
+    // Without CAP_SYS_ADMIN, as in some containers, a filter requires no_new_privs. A side effect is that the command
+    // cannot gain privileges through set-user-id programs.
     if (unprivileged && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) break;
     listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &filter);
     if (listener < 0 && errno == EINVAL) listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &filter);
@@ -321,7 +323,7 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   if (page == MAP_FAILED) return errno_error(ErrorKind::environment, "cannot map memory", errno);
   auto* meeting = static_cast<Meeting*>(page);
   const pid_t self = ::getpid();
-  // Fork twice, so that the keeper is not a child of the command, which did not start it.
+  // Fork twice, so that the keeper is not a child of the command, which does not expect this child.
   const long between = ::syscall(SYS_clone, CLONE_FILES | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
   if (between == 0) {
     const long keeper = ::syscall(SYS_clone, CLONE_FILES, nullptr, nullptr, nullptr, nullptr);
@@ -340,8 +342,8 @@ Error enter(const std::filesystem::path& path, const std::string& node, const st
   }
   meeting->listener = static_cast<std::int32_t>(listener);
   __atomic_store_n(&meeting->state, kHave, __ATOMIC_RELEASE);
-  // Wait for the keeper, because without it calls would hang once rose has ended. The limit is some minutes. It is a
-  // number of iterations, so that time in the freezer does not count.
+  // Wait until the keeper is ready, because without it calls would hang once rose has ended. The limit is some minutes.
+  // It is a number of iterations, so that time in which the process is frozen does not count.
   for (std::uint64_t spins = std::uint64_t{1} << 33; __atomic_load_n(&meeting->state, __ATOMIC_ACQUIRE) != kGo;) {
     relax();
     if (--spins == 0) __builtin_trap();

@@ -27,7 +27,7 @@ namespace rose::inject {
 namespace {
 
 constexpr unsigned kPidfdThread = O_EXCL;  // PIDFD_THREAD, Linux 6.9
-constexpr int kTakerSocket = 3;            // its only descriptor
+constexpr int kTakerSocket = 3;            // the child's only descriptor besides 0 to 2
 constexpr std::size_t kMostLeft = 8;
 constexpr std::size_t kMostMountBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostInfoBytes = 4096;
@@ -38,7 +38,7 @@ struct TakerRequest {
   int fd = -1;
 };
 
-// True if the process `in` has a mount of this number.
+// True if the process `in` has a mount with this id.
 bool has_mount(std::string_view in, std::string_view number) {
   const auto mounts = read_file(fmt::format("/proc/{}/mountinfo", in), kMostMountBytes);
   if (!mounts) return false;
@@ -73,7 +73,7 @@ std::string target_of(int fd) {
     TakerRequest request;
     const ssize_t got = ::recv(kTakerSocket, &request, sizeof request, 0);
     if (got < 0 && errno == EINTR) continue;
-    if (got != static_cast<ssize_t>(sizeof request)) ::_exit(0);  // rose has ended
+    if (got != static_cast<ssize_t>(sizeof request)) ::_exit(0);  // rose has ended, or has left this child behind
     int err = 0;
     const Fd copy = duplicate_of(request, err);
     const std::string path = copy ? target_of(copy.get()) : std::string();
@@ -86,7 +86,7 @@ std::string target_of(int fd) {
   }
 }
 
-// Children that were left with a file and had not ended when their FileTaker was destroyed.
+// Children that were left behind with a file and had not ended when their FileTaker was destroyed.
 std::mutex abandoned_mutex;
 std::vector<pid_t> abandoned;
 
@@ -133,10 +133,10 @@ Fd FileTaker::take(pid_t tid, pid_t tgid, int fd, int& err) {
     if (got > 0) got = receive_with_descriptors(socket_.get(), {reinterpret_cast<char*>(&answer), sizeof answer}, sent);
   } while (got < 0 && errno == EINTR);
   const bool answered = got == static_cast<ssize_t>(sizeof answer);
-  // An answer without a descriptor means that this process cannot have more descriptors, because the child did send
-  // one.
+  // If the child reports success, it has sent a descriptor. If none has arrived, rose has reached its own limit of open
+  // descriptors.
   err = answered && (answer != 0 || sent.count == 1) ? answer : -EXDEV;
-  // The child closes the file next, which may block for ever, so another child takes its place.
+  // The child now closes the file, which may block for ever, so the next request needs another child.
   if (err == -EXDEV) leave();
   return err == 0 && sent.count == 1 ? std::move(sent.fds[0]) : Fd();
 }

@@ -14,7 +14,7 @@ bool carried_out(const PlannedChain& chain, const Follow& follow) {
     case ROSE_CHAIN_CLOCK:
     case ROSE_CHAIN_RESOURCE: return follow.complete;
     case ROSE_CHAIN_SYSCALL: return chain.fault->then_do != schedule::ThenDo::crash || follow.complete;
-    default: return true;  // the affected thread carries it out before it continues
+    default: return true;  // in effect as soon as it fires
   }
 }
 

@@ -1,5 +1,5 @@
 // What user space knows about each chain in addition to the state shared with BPF programs: what was carried out, on
-// which processes, and remarks. Thread-safe.
+// which processes, and remarks for reports. Thread-safe.
 #pragma once
 
 #include <sys/types.h>
@@ -20,12 +20,13 @@ struct Follow {
   std::atomic<bool> complete{false};       // everything is done and counted; see carried_out()
   std::atomic<std::uint64_t> ended_ns{0};  // 0: not ended
   std::atomic<bool> no_process{false};     // for a crash or pause: the node had no process
-  std::atomic<bool> failed{false};         // a limit or power loss failed; `trouble` has the reason
+  std::atomic<bool> failed{false};         // could not be carried out; `trouble` has the reason
   // the power loss was attempted; `failed` is set if it could not be carried out
   std::atomic<bool> lost{false};
   std::atomic<bool> paused{false};
   std::atomic<bool> crashed{false};
-  // number of calls that were answered, executed in part or delayed; for clocks: readings of the wrong clock
+  // Number of calls that were answered, executed in part, delayed, or interrupted by a crash. For a pause: 1 if
+  // processes were stopped. For a clock: 1 if the wrong clock was read.
   std::atomic<std::uint64_t> changed{0};
   std::atomic<bool> passed_over{false};  // a call continued without the fault, because rose does not act on its file
   std::atomic<bool> same{false};         // a call would have had the result of the fault anyway
@@ -34,11 +35,11 @@ struct Follow {
 };
 
 // True once the fault is complete. A fault that fires is not always complete at once: some processes may not have been
-// signalled or stopped yet, and packets that were sent before a partition may still be in transit. The fault is
-// reported as fired only when it is complete, so that readers of the report can rely on it.
+// signalled or stopped yet, and packets that were sent before a partition may still be in transit. A fault is reported
+// as fired only when it is complete, so that readers of the report can rely on its effects.
 [[nodiscard]] bool carried_out(const PlannedChain& chain, const Follow& follow);
 
-// Remarks on a chain for messages.
+// Remarks on a chain, for reports and messages.
 struct Remarks {
   std::vector<pid_t> struck;  // signalled or stopped
   std::string call;           // the call at which it fired
@@ -59,7 +60,7 @@ class Follows {
   void call(std::size_t chain, std::string text);
   void detail(std::size_t chain, std::string text);
   void lost_data(std::size_t chain, std::string text);
-  // Also logs a warning.
+  // Like note(), but also logs a warning.
   void trouble(std::size_t chain, const Error& error);
   void note(std::size_t chain, std::string trouble);
 

@@ -25,7 +25,7 @@
 namespace rose::inject {
 namespace {
 
-constexpr int kSocket = 3;  // the only descriptor of the tracer besides stderr
+constexpr int kSocket = 3;  // the only descriptor that the tracer inherits, besides 0 to 2
 constexpr int kMostLooks = 16;
 constexpr auto kOptions = PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK;
 
@@ -40,7 +40,7 @@ struct Holder::Command {
   pid_t thread = 0;
 };
 
-// State in memory that the injector shares with the process that traces the held threads.
+// Memory that rose shares with the tracer. Indexed by chain.
 struct Holder::Shared {
   std::uint32_t held[ROSE_MAX_CHAINS];  // Hold
   std::uint32_t released[ROSE_MAX_CHAINS];
@@ -78,13 +78,14 @@ class Tracer {
       const int answer = obey(command, process);
       (void)::send(kSocket, &answer, sizeof answer, MSG_NOSIGNAL);
     }
-    // A thread that is in a stop without a signal continues when its tracer ends.
+    // Handle the threads that have just stopped. The held threads are in stops without a signal, so they continue when
+    // their tracer ends.
     serve();
     ::_exit(0);
   }
 
  private:
-  // Receives a command, with a descriptor of the process if the command concerns one.
+  // Receives a command. If the command concerns a process, a descriptor of the process comes with it.
   template <typename Command>
   static ssize_t receive(Command& command, Fd& process) {
     iovec data{&command, sizeof command};
@@ -120,8 +121,8 @@ class Tracer {
     return ::access(path, F_OK) == 0;
   }
 
-  // Starts to trace a thread. From then on, the thread and its process keep their ids, so the process is checked
-  // afterwards: the thread may have ended before, and its id may belong to another program.
+  // Starts to trace a thread. A traced thread and its process keep their ids, so check the process only now: the thread
+  // may have ended before it was traced, and its id may belong to another program.
   int seize(pid_t process, const Fd& pidfd, pid_t thread) {
     if (::ptrace(static_cast<__ptrace_request>(PTRACE_SEIZE), thread, nullptr, kOptions) != 0) return -errno;
     if (is_thread_of(process, thread) && !kernel::pidfd_ended(pidfd.get())) return 0;
@@ -130,8 +131,8 @@ class Tracer {
     return -ESRCH;
   }
 
-  // Threads that are created meanwhile are found in the next round. Threads created by traced threads are traced
-  // automatically.
+  // Looks for threads until a round finds no new ones: untraced threads may create threads during a round. Threads that
+  // traced threads create are traced automatically.
   int watch(pid_t process, const Fd& pidfd) {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/task", process);
@@ -154,7 +155,8 @@ class Tracer {
     serve();
     if (__atomic_load_n(&shared_->held[chain], __ATOMIC_ACQUIRE) != 0) return 0;
     const int got = seize(process, pidfd, thread);
-    // This tracer already traces the thread, which will stop by itself.
+    // The thread is traced now, has ended, or was already traced by this tracer. If it exists, serve() handles it when
+    // it has stopped.
     if (got == 0 || got == -ESRCH || kernel::tracer_of(thread) == ::getpid()) return 0;
     (void)kernel::pidfd_signal(pidfd.get(), SIGCONT);
     return got;
@@ -185,7 +187,7 @@ class Tracer {
     (void)::ptrace(PTRACE_CONT, thread, nullptr, static_cast<unsigned long>(signal));
   }
 
-  // Handles threads that have stopped.
+  // Handles threads that have stopped or ended.
   void serve() {
     for (;;) {
       int status = 0;
@@ -227,13 +229,13 @@ class Tracer {
     if (with_process) {
       // The signal has stopped all threads of the process. Keep this thread stopped, and let the others continue.
       if (!over) threads_[chain] = thread;
-      // The process must be able to continue while its thread is held, so it gets a SIGCONT even if the hold is over.
+      // The signal has stopped the process in either case, so let it continue even if the hold is already over.
       const auto process = static_cast<pid_t>(chains_[chain].pid);
       if (is_thread_of(process, thread)) ::kill(process, SIGCONT);
       if (over) resume(thread, 0);
     } else {
-      // The thread is in a stop for a signal. Discard the signal and move the thread to a stop that ends with the
-      // tracer.
+      // The thread has stopped because it is about to receive the signal. Discard the signal, and move the thread to a
+      // stop without a signal, which ends when the tracer ends.
       if (!over) {
         (void)::ptrace(static_cast<__ptrace_request>(PTRACE_INTERRUPT), thread, nullptr, nullptr);
         threads_[chain] = thread;
@@ -266,7 +268,6 @@ Result<std::unique_ptr<Holder>> Holder::start(const rose_chain* chains, std::vec
     return fail_errno(ErrorKind::environment, "no socket for the tracer that holds threads", errno);
   holder->socket_ = Fd(ends[0]);
   const Fd theirs(ends[1]);
-  // Allocated before the fork.
   std::vector<pid_t> threads(ROSE_MAX_CHAINS);
   Tracer<Shared> tracer(chains, which, holder->shared_, threads);
   // Block all signals in the child: Ctrl-C is for rose, which ends the tracer at the right time.

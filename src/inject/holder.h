@@ -1,9 +1,9 @@
 // Holds single threads at a location in their program while all other threads continue.
 //
-// A BPF program sends the thread a SIGSTOP. That would stop the whole process, but a tracer intercepts the signal and
-// keeps only this thread stopped. The tracer is a child of rose and not rose itself, because the kernel reports the end
-// of a traced process to its tracer first, and rose, the parent of the nodes, must be informed of their ends. The
-// tracer ends whenever rose ends; the kernel then lets all traced threads continue.
+// A BPF program sends the thread a SIGSTOP. That would stop the whole process, but a tracer (ptrace) intercepts the
+// signal and keeps only this thread stopped. The tracer is a child of rose and not rose itself, because the kernel
+// reports the end of a traced process to its tracer first, and rose, the parent of the nodes, must be informed of their
+// ends. The tracer ends whenever rose ends; the kernel then lets all traced threads continue.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +24,7 @@ namespace rose::inject {
 enum class Hold : std::uint32_t {
   none = 0,
   alone = 1,    // without effect on other threads
-  stopped = 2,  // it was not traced yet, so its process was stopped for a moment
+  stopped = 2,  // the thread was not traced yet, so the signal stopped its whole process for a moment
 };
 
 class Holder {
@@ -37,15 +37,15 @@ class Holder {
   ~Holder();
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Traces all threads of the process and those that it creates, so that a thread that gets the signal is held without
-  // effect on other threads. A process that has ended or is traced by another program is skipped. `pidfd`: a descriptor
-  // of this process, so that no other process with the same id is traced or continued.
+  // Traces all threads of the process, including those that it creates later, so that a thread that gets the signal is
+  // held without effect on other threads. Does nothing if the process has ended or another program traces it. `pidfd`:
+  // a descriptor of this process, so that no other process with the same id is traced or continued.
   void watch(pid_t process, int pidfd);
-  // Called when the thread has been sent the signal for this chain. Returns ErrorKind::environment if the thread cannot
-  // be held; its process then continues.
+  // Call it after the signal for this chain has been sent to the thread. Returns ErrorKind::environment if the thread
+  // cannot be held; its process then continues.
   [[nodiscard]] Result<void> hold(std::size_t chain, pid_t process, int pidfd, pid_t thread);
   [[nodiscard]] Hold held(std::size_t chain) const;
-  // Lets the chain's thread continue. If the thread has not arrived yet, it will not be held.
+  // Lets the chain's thread continue. If the thread has not stopped yet, it will not be held.
   void release(std::size_t chain);
   // Lets all threads continue untraced and ends the tracer.
   void stop();

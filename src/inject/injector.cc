@@ -224,7 +224,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
                            chain.fault->scope == schedule::Scope::all,
                            chain.data.kind == ROSE_CHAIN_CRASH ? chain.fault->signal : SIGKILL,
                            follow_.remarks(i).struck};
-      // This process was signalled by the kernel directly.
+      // A BPF program has signalled this process.
       if (const auto done = static_cast<pid_t>(state_->chain(i).signalled); done != 0) action.pids.push_back(done);
       all.processes.push_back(std::move(action));
     }
@@ -374,7 +374,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   // Checks the whole state, carries out what is due, and returns the time of the next check. All information is in the
-  // shared state, so nothing is lost if a notice is lost.
+  // shared state, so a lost notice from a BPF program only causes a delay.
   std::uint64_t reconcile() {
     std::uint64_t next = kNever;
     bool again = true;
@@ -402,8 +402,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
           continue;
         }
         if (position >= chain.data.conditions) {
-          // Normally, the thread that met the last condition is about to fire the chain. But the chain may be waiting
-          // for a node to take a role.
+          // All conditions are met. Normally, the thread that met the last one is about to fire the chain, and there is
+          // nothing to do here. But the chain may be waiting for a node to take a role.
           if (chain.data.node >= ROSE_ROLE_NODES) again |= state_->settle(i, 0, 0, now_ns());
           continue;
         }
@@ -415,7 +415,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
     return next;
   }
 
-  // Carries out faults that have fired and ends those whose time is over. Returns when to check again.
+  // Carries out the fault of a chain that has fired, and ends it when its time is over. Returns the time of the next
+  // check.
   std::uint64_t follow_fired(std::size_t i) {
     auto& follow = follow_[i];
     const auto& chain = plan_->chains[i];
@@ -499,9 +500,9 @@ class ScheduleInjector final : public Injector, private FaultActions {
     ring();  // the limit may have to be adjusted
   }
 
-  // A rule applies to packets from the moment its fault fires, but packets that passed before may still be in flight.
-  // The partition is complete once these have arrived or are lost: from then on nothing crosses it, whatever the
-  // machine's load.
+  // A rule applies to packets from the time at which its fault fires, but packets that passed before may still be in
+  // transit. The partition is complete once these have arrived or are lost: from then on, nothing crosses it, even if
+  // the machine is busy.
   void begin_cut(std::size_t i) {
     log::debug("fault '{}' is in effect", plan_->chains[i].fault->id);
     if (plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return;
@@ -524,7 +525,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     });
   }
 
-  // Starts clock faults without dependencies, so that they are in effect when the first node starts.
+  // Starts clock faults without conditions and `after`, so that they are in effect when the first node starts.
   void begin_clocks() {
     for (std::size_t i = 0; i < plan_->schedule.faults.size(); ++i) {
       const auto& chain = plan_->chains[i];
@@ -539,7 +540,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
   }
 
   // The update is repeated a little later, because a process that is being forked has its parent's clock but is not yet
-  // in the node's list.
+  // in the node's list of processes.
   void update_clocks(std::size_t i) {
     const std::size_t node = state_->node_of(i);
     const bool ends = follow_[i].ended_ns != 0;
@@ -553,7 +554,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     });
   }
 
-  // Restores the clocks. What nodes do from now on happens in real time.
+  // Restores the clocks of all nodes.
   void end_clocks() {
     for (std::size_t node = 0; node < clocks_.size(); ++node) {
       if (!clocks_[node] || deployment_ == nullptr) continue;
@@ -567,7 +568,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
     workers_[state_->node_of(i)]->add([this, i] { process_stops_->end_pause(i); });
   }
 
-  // Returns when to search again for threads that wait because of a partition.
+  // Searches for threads that wait because of a partition, if a search is due. Returns the time of the next search.
   std::uint64_t look_at_cut(std::size_t i, std::uint64_t fired) {
     if (plan_->stacks == 0 || plan_->chains[i].data.kind != ROSE_CHAIN_PARTITION) return kNever;
     const std::size_t node = state_->node_of(i);
@@ -584,7 +585,7 @@ class ScheduleInjector final : public Injector, private FaultActions {
       if (supervisor) supervisor->release(i);
   }
 
-  // Lets the waiting thread continue.
+  // Lets the thread continue that a block fault holds.
   void end_block(std::size_t i, std::uint64_t when) {
     follow_[i].ended_ns = when;
     waits_->release(i, when);
@@ -686,13 +687,13 @@ class ScheduleInjector final : public Injector, private FaultActions {
   CutWaits cut_waits_;
   std::unique_ptr<Outcomes> outcomes_;
   std::vector<std::unique_ptr<NodeWorker>> workers_;
-  std::unique_ptr<NodeWorker> cuts_;  // null if there are no partitions
+  std::unique_ptr<NodeWorker> cuts_;  // completes partitions; null if there are no partitions or bad links
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null if no clock of it is changed
   // Must outlive the listeners that were received through it, because its destruction informs commands that rose has
   // ended.
   std::unique_ptr<ExecSocket> exec_socket_;
-  // The last members, because their threads use everything above until they end.
+  // Declared last, and so destroyed first, because their threads use everything above until they end.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;
 };
 

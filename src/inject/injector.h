@@ -1,6 +1,6 @@
-// Arms the conditions and faults of one schedule for one run, and always undoes the faults. The state of the conditions
-// and their order are in BPF maps; the thread that meets a condition updates the state. The seccomp supervisor uses the
-// same state.
+// Arms the conditions and faults of one schedule for one run, and always undoes the faults. BPF maps hold the
+// conditions, their order, and which of them have been met; the thread that meets a condition updates this state. The
+// seccomp supervisor uses the same state.
 #pragma once
 
 #include <functional>
@@ -19,9 +19,9 @@
 namespace rose::inject {
 
 // Checks everything about a schedule that can be refused before the run: nodes, peers, system calls, functions (looked
-// up in the nodes' binaries, with suggestions), offsets, and kinds of faults that this machine does not support.
-// Returns ErrorKind::input or ErrorKind::environment. Faults on `attach` nodes are refused unless allowed
-// (--allow-attached).
+// up in the nodes' binaries, with suggestions for unknown names), offsets, and kinds of faults that this machine does
+// not support. Returns ErrorKind::input or ErrorKind::environment. Faults on `attach` nodes are refused unless
+// `allow_attached` is true (--allow-attached).
 [[nodiscard]] Result<void> check(const schedule::Schedule& schedule, const config::Config& config,
                                  bool allow_attached = false);
 
@@ -56,28 +56,30 @@ class Injector : public deploy::NodeObserver {
                                                                 const config::Config& config,
                                                                 bool allow_attached = false, bool stacks = false);
 
-  // True if conditions or faults concern Java methods: arm() then needs a session.
+  // True if conditions or faults concern Java methods, or if stacks of JVMs are recorded: arm() then needs a session.
   [[nodiscard]] virtual bool needs_jvms() const = 0;
-  // Attaches programs to the deployment, which must be created but not started. From here on, conditions are counted.
-  // Adds requests for the nodes' JVMs to the session, which the caller then writes and which must outlive the injector.
+  // Attaches programs to the deployment, which must be created but not started. From now on, conditions are counted.
+  // Adds requests for the nodes' JVMs to the session. The caller must then write the session, which must outlive the
+  // injector.
   [[nodiscard]] virtual Result<void> arm(deploy::Deployment& deployment, jvm::Session* jvms = nullptr) = 0;
   // Connects the session that knows in which functions the threads of Python processes are. Call it before nodes start;
   // `python` must exist until disarm().
   virtual void connect(const python::Session& python) = 0;
-  // Sets time zero of `elapsed` (CLOCK_MONOTONIC). Process and network faults without conditions fire now.
+  // Sets time zero of `elapsed` (CLOCK_MONOTONIC). Faults without conditions and `after` fire now, except faults that
+  // wait for a call or location, and changes of a node's clock, which are in effect from the start of the node.
   virtual void workload_began(std::int64_t zero_ns) = 0;
-  // Returns when everything that is due by now has been carried out, however busy the machine is. A short workload may
-  // end before the injector's thread got a processor, but faults at the beginning of the schedule must still take place
-  // in the run.
+  // Returns when everything that is due by now has been carried out, even if the machine is busy. A short workload may
+  // end before the injector's thread has been scheduled, but faults that were due must still be injected during the
+  // run.
   virtual void catch_up() = 0;
-  // Heals links, thaws nodes, answers pending calls and detaches. Call it before Deployment::stop(). Nothing fires
-  // afterwards.
+  // Heals links, resumes paused nodes, answers pending calls and detaches the programs. Call it before
+  // Deployment::stop(). Nothing fires afterwards.
   virtual void disarm() = 0;
 
   // One outcome per fault, in the order of the schedule; final after disarm().
   [[nodiscard]] virtual std::vector<schedule::FaultOutcome> outcomes() const = 0;
-  // One outcome per name, in the schedule's order; final after disarm(). `broken`: a sentence about what came too
-  // early, or "".
+  // One outcome per name in the schedule's `order`; final after disarm(). `broken`: a sentence about the first
+  // violation of the order, or "".
   [[nodiscard]] virtual std::vector<schedule::OrderOutcome> order(std::string& broken) const = 0;
   // Handles a step of the workload: `begin` returns when the order allows the step, `end` reports that it has happened.
   // Returns ErrorKind::usage if the order has no such step or the step has already been made, ErrorKind::cancelled if
@@ -86,12 +88,13 @@ class Injector : public deploy::NodeObserver {
   [[nodiscard]] virtual Result<void> step(const std::string& name, StepPart part) = 0;
   // What the injector did; final after disarm().
   [[nodiscard]] virtual InjectionRecord record() const = 0;
-  // A sentence about what this machine refused to do for the schedule, so that the run was not as planned; "" if it
-  // refused nothing.
+  // A sentence about what this machine could not do for the schedule, so that the run was not as planned; "" if there
+  // is nothing of this kind.
   [[nodiscard]] virtual std::string trouble() const = 0;
   // True once every fault has fired (or was withdrawn) and ended.
   [[nodiscard]] virtual bool finished() const = 0;
-  // "seccomp" and the reason for the choice; "" if the schedule has no syscall faults or conditions.
+  // The name of the backend and the reason for the choice (see backend.h); "" if the schedule has no syscall faults or
+  // conditions.
   [[nodiscard]] virtual std::string backend() const = 0;
 };
 
