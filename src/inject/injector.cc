@@ -690,8 +690,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
   std::unique_ptr<NodeWorker> cuts_;  // completes partitions; null if there are no partitions or bad links
   std::thread thread_;
   std::vector<std::unique_ptr<NodeClocks>> clocks_;  // by node: null if no clock of it is changed
-  // Must outlive the listeners that were received through it, because its destruction informs commands that rose has
-  // ended.
+  // Must outlive the listeners that were received through it, because its destruction informs the keepers (see
+  // exec_socket.h) that rose has ended.
   std::unique_ptr<ExecSocket> exec_socket_;
   // Declared last, and so destroyed first, because their threads use everything above until they end.
   std::vector<std::unique_ptr<Supervisor>> supervisors_;

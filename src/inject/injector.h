@@ -91,7 +91,8 @@ class Injector : public deploy::NodeObserver {
   // A sentence about what this machine could not do for the schedule, so that the run was not as planned; "" if there
   // is nothing of this kind.
   [[nodiscard]] virtual std::string trouble() const = 0;
-  // True once every fault has fired (or was withdrawn) and ended.
+  // True once every fault has fired and ended, or cannot fire any more because it was withdrawn or another fault of its
+  // group has fired.
   [[nodiscard]] virtual bool finished() const = 0;
   // The name of the backend and the reason for the choice (see backend.h); "" if the schedule has no syscall faults or
   // conditions.
