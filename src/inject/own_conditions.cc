@@ -48,7 +48,7 @@ bool OwnConditions::read_logs(std::uint64_t& next) {
     for (std::size_t node = 0; node < needed.size(); ++node) {
       if (!Plan::may_be(condition.data.node, node)) continue;
       needed[node] = true;
-      moved = moved || read_log(i, node);
+      moved = read_log(i, node) || moved;
     }
   }
   if (waiting) next = std::min(next, now_ns() + kLogPollNs);

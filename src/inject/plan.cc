@@ -1,6 +1,7 @@
 #include "inject/plan.h"
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <set>
 
@@ -299,7 +300,7 @@ Result<void> Planner::process_fault(const Fault& fault, PlannedChain& chain) {
     }
     chain.data.signal = static_cast<__u32>(fault.signal);
   } else {
-    chain.data.signal = 19;  // SIGSTOP stops the process immediately; the cgroup is frozen afterwards
+    chain.data.signal = SIGSTOP;  // stops the process immediately; the cgroup is frozen afterwards
   }
   if (!fault.before) return {};
   auto matcher = CallMatcher::compile(*fault.before);
