@@ -77,6 +77,8 @@ void Sentence::read_line(std::size_t begin, std::size_t end) {
                       std::count(text_.begin() + static_cast<std::ptrdiff_t>(at),
                                  text_.begin() + static_cast<std::ptrdiff_t>(stop), '.') > 2;
     if ((last == '.' && stop - at > 2 && !host) || last == ';' || last == '!' || last == '?') ++clause_;
+    // In a chain of errors, each error is a clause, unless it tells what failed: "starting server: failed to open log".
+    if (last == ':' && !words_.empty() && words_.back().node.empty() && says_what_failed(stop)) ++clause_;
     at = stop;
   }
 }
@@ -209,6 +211,14 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
     add(at, stop, !in_frame, key);
     at = stop;
   }
+}
+
+bool Sentence::says_what_failed(std::size_t at) const {
+  constexpr auto kFailed = std::to_array<std::string_view>({"failed to ", "unable to ", "cannot ", "could not "});
+  const std::string_view rest = std::string_view(low_).substr(at);
+  return std::any_of(kFailed.begin(), kFailed.end(), [&](std::string_view words) {
+    return rest.starts_with(' ') && rest.substr(1).starts_with(words);
+  });
 }
 
 bool Sentence::verb_of_end_at(std::size_t at) const {

@@ -48,7 +48,8 @@ class Sentence {
   void read_compound(std::size_t begin, std::size_t end, bool in_frame);
   bool read_name(std::size_t begin, std::size_t end, bool in_frame);
   void add(std::size_t begin, std::size_t end, bool matches, bool key);
-  [[nodiscard]] bool verb_of_end_at(std::size_t at) const;  // "took", "failed"
+  [[nodiscard]] bool says_what_failed(std::size_t at) const;  // "failed to open the log"
+  [[nodiscard]] bool verb_of_end_at(std::size_t at) const;    // "took", "failed"
   [[nodiscard]] char next_char(std::size_t at) const;
 
   std::string_view text_;

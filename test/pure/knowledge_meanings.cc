@@ -179,6 +179,13 @@ TEST_CASE("the words of an entry that is `apart` do not match as parts of one id
   for (const Statement& one : Meanings::built_in().read(sentence)) CHECK(one.entry->says != Says::error);
 }
 
+TEST_CASE("in a chain of errors, what could not be done does not describe what precedes it") {
+  const std::string lost = entry("lost", "peer|server .. failed");
+  CHECK(read(lost, "server failed") == "lost: server failed");
+  CHECK(read(lost, "preparing server: failed to open the log").empty());
+  CHECK(read(lost, "preparing the server: failed") == "lost: server: failed");
+}
+
 TEST_CASE("negated and hypothetical statements have no meaning") {
   const std::string lost = entry("lost", "lost|down");
   for (const char* text : {"n2 is not down", "n2 was never lost", "it is no longer down", "may be lost",

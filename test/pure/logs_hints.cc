@@ -129,6 +129,16 @@ TEST_CASE("a node that does not answer may also have ended or been paused", "[lo
   CHECK(closed.find(Hint::Kind::stop, "n2") == nullptr);
   REQUIRE(closed.find(Hint::Kind::end, "n2") != nullptr);
   CHECK(closed.find(Hint::Kind::end, "n2")->weight > ended->weight);
+  // One of several messages reports a timeout.
+  const std::string lost = "2026-01-02 03:04:05 WARN n2 is unreachable\n";
+  const Hinted both({lost + "2026-01-02 03:04:06 WARN n2: read timed out\n"}, {});
+  REQUIRE(both.find(Hint::Kind::stop, "n2") != nullptr);
+  CHECK(both.find(Hint::Kind::silence, "n1")->timed_out);
+  // No message reports a timeout: a pause of n2 is less likely, and not suspected if n3 is missed, too.
+  const Hinted gone({lost}, {});
+  REQUIRE(gone.find(Hint::Kind::stop, "n2") != nullptr);
+  CHECK(gone.find(Hint::Kind::stop, "n2")->weight < both.find(Hint::Kind::stop, "n2")->weight);
+  CHECK(Hinted({lost + "2026-01-02 03:04:09 WARN n3 is unreachable\n"}, {}).find(Hint::Kind::stop, "n2") == nullptr);
   // The same must follow from logs without times.
   REQUIRE(Hinted({"lost connection to n2\n"}, {}).find(Hint::Kind::end, "n2") != nullptr);
 }

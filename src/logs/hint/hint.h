@@ -57,7 +57,8 @@ struct Hint {
   bool unnamed = false;
   bool passing = false;  // the message reports a single error, after which everything went on as before
   bool missed = false;   // end, stop: the only evidence is that other nodes miss the node
-  // silence: a timeout expired; false: the peer is only reported as gone, so it may have left on request
+  // silence: at least one message reports a timeout; false: the peer is only reported as gone, so it may have left on
+  // request
   bool timed_out = false;
   bool ended_early = false;    // end: the only evidence is that the node's log ends early
   bool helper = false;         // end: the process is a child of the node's main process, which survives

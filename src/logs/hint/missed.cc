@@ -34,6 +34,10 @@ constexpr double kEndedOrCut = 0.7;
 // times these factors is below the weight from which diagnose lets a hint explain other hints (kLeastReported).
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
+// The same for a pause if no message reports a timeout. A failure detector that reports a peer as unreachable or lost
+// also waited for it, but some programs report a peer that left on request in the same words. Only for a peer that is
+// missed alone, because several nodes rarely stand still in one outage.
+constexpr double kPausedGone = 0.25;
 
 // True if the node's log shows that the node survived, or has too few messages to decide. Several messages after `ts`
 // are proof, because inaccurate clocks do not explain them.
@@ -168,15 +172,23 @@ void find_missed_ends(Findings& found) {
     if (reported || (found.reunited && !silence.closed) || lives_on(found, name, silence.ts_ns) ||
         reports_it_too(found, name, silence))
       continue;
-    const bool unanswered = std::none_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
-      return hint.kind == Hint::Kind::silence && hint.answered && hint.peer == name;
-    });
+    const auto any_says = [&, &name = name](bool Hint::* what) {
+      return std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
+        return hint.kind == Hint::Kind::silence && hint.*what && hint.peer == name;
+      });
+    };
+    const bool unanswered = !any_says(&Hint::answered), timed_out = any_says(&Hint::timed_out);
     const Message& message = found.node(silence.log).messages[silence.message];
     const bool stands = std::any_of(found.hints.begin(), found.hints.end(), [&](const Hint& hint) {
       return hint.kind == Hint::Kind::stop && hint.node == name;
     });
-    if (unanswered && silence.timed_out && !stands) {
-      Hint& stop = found.add(Hint::Kind::stop, silence.log, message, kPausedUnanswered * silence.weight);
+    const bool gone_alone =
+        !silence.closed && std::all_of(missed.begin(), missed.end(), [&, &name = name](auto& other) {
+          return other.first == name || found.hints[other.second].node != silence.node;
+        });
+    if (unanswered && !stands && (timed_out || gone_alone)) {
+      Hint& stop = found.add(Hint::Kind::stop, silence.log, message,
+                             (timed_out ? kPausedUnanswered : kPausedGone) * silence.weight);
       stop.node = name;
       stop.took_ns = kAssumedPause;
       stop.missed = true;
@@ -188,7 +200,7 @@ void find_missed_ends(Findings& found) {
     // lets the end explain the silence. Otherwise the weight of the end is too low for that, so the weight of the
     // silence is lowered instead of that of the end.
     const bool closed_by_unnamed = silence.closed && silence.unnamed;
-    const double ended = closed_by_unnamed ? 1 : unanswered && silence.timed_out ? kEndedUnanswered : kEndedOrCut;
+    const double ended = closed_by_unnamed ? 1 : unanswered && timed_out ? kEndedUnanswered : kEndedOrCut;
     if (closed_by_unnamed) found.hints[i].weight *= kEndedOrCut;
     Hint& hint = found.add(Hint::Kind::end, silence.log, message,
                            ended * silence.weight / static_cast<double>(missed_together(found, silence)));

@@ -32,6 +32,7 @@ void put(Report& report, const Message& message, const Meaning& meaning, double 
     report.meaning = meaning;
   }
   report.last = &message;
+  report.timed_out = report.timed_out || meaning.error == ETIMEDOUT || (meaning.late && meaning.error == 0);
   ++report.count;
   report.weight = std::max(report.weight, weight);
 }
@@ -97,7 +98,7 @@ void add_silence(Findings& found, std::size_t n, const std::string& other, const
   hint.peer = other;
   hint.closed = report.meaning.closed;
   hint.answered = report.meaning.closed || answered;
-  hint.timed_out = report.meaning.error == ETIMEDOUT || (report.meaning.late && report.meaning.error == 0);
+  hint.timed_out = report.timed_out;
 }
 
 void add_in_vain(Findings& found, std::size_t n, const Report& report) {

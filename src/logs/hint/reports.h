@@ -14,6 +14,7 @@ namespace rose::logs {
 
 struct Report : Repeated {
   Meaning meaning;              // the meaning of the first message
+  bool timed_out = false;       // at least one message reports a timeout
   std::vector<Report> earlier;  // the best of the episodes that are over; at most one element. See put_episode().
 };
 
