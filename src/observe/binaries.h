@@ -15,7 +15,7 @@
 
 namespace rose::observe {
 
-// Processes that are alive now, up to a limit.
+// The target's processes that are alive now, up to a limit.
 [[nodiscard]] std::vector<pid_t> processes_of(const Target& target);
 
 // True if a process of the targets has mapped this file as executable.
@@ -23,10 +23,11 @@ namespace rose::observe {
 
 class Binaries {
  public:
-  // Maps files that are not executed themselves to equal files that are executed. name() still returns the name of the
-  // file that is not executed.
+  // Maps files that are not executed themselves to the copies that are executed. name() still returns the name of the
+  // original.
   void execute_instead(std::map<std::filesystem::path, std::filesystem::path> copies) { copies_ = std::move(copies); }
-  // Each file is held once, under the first name given. Returns -1 and sets errno if it cannot be opened.
+  // Opens a file and returns its index. A file that is added under several names is opened once, and keeps the first
+  // name. Returns -1 and sets errno if the file cannot be opened.
   int add(const std::filesystem::path& path);
   [[nodiscard]] const std::filesystem::path& name(int binary) const {
     return held_[static_cast<std::size_t>(binary)].name;

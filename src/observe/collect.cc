@@ -42,7 +42,7 @@ std::string last_line(std::string_view text) {
   return printable(text.substr(0, kLongestName));
 }
 
-// rose prints its error in a line of its own, before the hint.
+// Extracts the error message, which rose prints on a line of its own, before the hint.
 std::string problem_in(std::string_view errors) {
   constexpr std::string_view mark = "rose: error: ";
   if (const auto at = errors.rfind(mark); at != std::string_view::npos) {
@@ -176,7 +176,7 @@ Result<std::vector<Collected>> collect(const std::vector<DumpSource>& sources, c
     std::uint64_t bytes = 0;
     std::string problem;
     trace::DumpFrames frames;
-    bool cut = false;  // what follows is not part of a dump
+    bool cut = false;  // the source sent bytes that are not part of a dump
   };
   std::vector<Arriving> arriving(commands.size());
   SideBySide how;

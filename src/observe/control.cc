@@ -274,8 +274,8 @@ class SocketServer final : public ControlServer {
 
 constexpr std::string_view kStartOne = "start one with 'rose trace', or name its socket with --control";
 
-// The sockets of other tracers in the places where services have them (configs/rose-trace@.service), for a hint: ";
-// others listen at ...".
+// A part of a hint, which lists the sockets of other tracers: "; there is ...". Searches the folders in which services
+// create their sockets (configs/rose-trace@.service).
 std::string others_than(const std::filesystem::path& socket) {
   constexpr std::size_t kMostNamed = 5;
   std::vector<std::string> found;
@@ -444,7 +444,7 @@ Result<std::string> request_dump(const std::filesystem::path& socket, const trac
     std::memcpy(&length, bytes.data() + at, sizeof length);
     at += sizeof length;
     if (length == 0) break;
-    // No tracer has such a large window or piece. The peer is not a tracer and would fill the disk.
+    // No tracer sends such a large piece or dump, or takes so long. The peer is not a tracer and would fill the disk.
     if (length > kMostPiece || have + length > kMostDump || monotonic_ns() - began > kLongestDump)
       return fail(ErrorKind::input,
                   fmt::format("the server at '{}' sends more than any tracer's window contains ({} so far)",

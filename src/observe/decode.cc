@@ -21,7 +21,7 @@ struct PathParts {
   bool has_text = false, has_base = false, cut = false;
 };
 
-// Converts names in reverse order (leaf first) to a path. A truncated path does not begin with the root.
+// Converts names in reverse order (leaf first) to a path. A truncated path (`cut`) does not begin with '/'.
 void append_fragments(std::string_view fragments, bool cut, std::string& out) {
   std::string_view names[512];
   std::size_t count = 0;
@@ -41,7 +41,7 @@ void append_fragments(std::string_view fragments, bool cut, std::string& out) {
   }
 }
 
-// Appends a path without "." components and doubled slashes.
+// Appends a path, but leaves out "." components and repeated slashes.
 void append_clean(std::string_view text, std::string& out) {
   while (!text.empty()) {
     const auto slash = text.find('/');
@@ -331,7 +331,7 @@ bool decode(std::span<const std::byte> record, Decoded& out) {
       if ((process.flags & ROSE_PLANNED) != 0) event.flags |= trace::kPlanned;
       if ((process.flags & ROSE_CORE) != 0) event.flags |= trace::kCoreDumped;
       if ((process.flags & ROSE_OUT_OF_MEMORY) != 0) event.flags |= trace::kOutOfMemory;
-      // The name of the group of short-lived processes that this record summarises.
+      // If the record belongs to a storm, the storm's mark follows.
       if (const auto rest = record.subspan(sizeof process); !rest.empty()) {
         rose_piece piece;
         return read_as(rest, piece) && piece.kind == ROSE_STORM && take_mark(rest.subspan(sizeof piece), out);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 // number of dumps listed at the end; limited because a recorder runs permanently
 constexpr std::size_t kMostWritten = 1000;
-// blocks of the disk that are left free, because names need room, too, and because the last block of a file is not full
+// blocks of the disk that are left free: directory entries need space, too, and the last block of a file is not full
 constexpr std::uint64_t kSpared = 4;
 constexpr std::uint64_t kLeastDump = 4096;  // bytes of events; a dump with fewer is not worth an attempt
 
@@ -145,13 +145,13 @@ Result<DumpFiles> DumpFiles::open(const fs::path& out, int keep, std::string hos
 
 fs::path DumpFiles::kept(int number) const { return fs::path(fmt::format("{}.{}", out_.string(), number)); }
 
-// FILE keeps its name until the new dump replaces it, so that the newest dump is always there. Dumps of earlier
-// recorders are kept too, because a recorder that was restarted after a crash no longer has the events of the last
-// dump.
+// FILE keeps its name until the new dump replaces it, so that FILE always exists and is the newest dump. Dumps of
+// earlier recorders are kept, too, because a recorder that was restarted after a crash no longer has the events of the
+// last dump.
 Result<bool> DumpFiles::make_room() {
   struct stat now{};
   if (keep_ == 0 || ::lstat(out_.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return false;
-  if (same_file(out_, kept(1))) return true;  // the previous attempt had already renamed it and then failed to write
+  if (same_file(out_, kept(1))) return true;  // the previous attempt had given the file both names and failed later
   moved(kept(keep_), {});
   for (int i = keep_ - 1; i >= 1; --i) {
     if (::rename(kept(i).c_str(), kept(i + 1).c_str()) != 0) continue;
@@ -191,8 +191,8 @@ std::vector<fs::path> DumpFiles::other_dumps(const fs::path& newest) const {
   }
   struct Found {
     std::string stamp;
-    std::int64_t modified = 0;  // distinguishes files that were written within one tick of the kernel's clock
-    int number = 1;
+    std::int64_t modified = 0;  // distinguishes files of the same second
+    int number = 1;             // distinguishes files of the same tick of the kernel's clock, whose `modified` is equal
     fs::path path;
   };
   std::vector<Found> found;
@@ -228,8 +228,8 @@ bool DumpFiles::remove_oldest() {
   const std::vector<fs::path> paths = other_dumps({});
   if (paths.empty()) return false;
   log::info("{} makes room for the newest dump", paths.back().string());
-  // FILE may also have the name FILE.1 until it is replaced (make_room): the disk's blocks are freed only when both
-  // names are gone.
+  // Until FILE is replaced, FILE.1 may be another name of the same file (make_room()). The disk's blocks are freed only
+  // when both names are removed.
   const bool twice = paths.size() == 2 && same_file(paths[0], paths[1]);
   for (std::size_t i = paths.size(); i > (twice ? 0 : paths.size() - 1); --i) remove(paths[i - 1]);
   struct stat status{};

@@ -43,7 +43,8 @@ class DumpPlan {
   // The reason of a planned dump that is not due yet. When the recorder ends, the last dump is written for this reason.
   [[nodiscard]] std::optional<Cause> pending() const;
 
-  // The number of triggers without their own dump, in total and, for take_left_out(), since its last call.
+  // The number of triggers without their own dump: left_out() returns the total, and take_left_out() the number since
+  // its last call.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
   [[nodiscard]] std::uint64_t take_left_out();
 
@@ -60,7 +61,8 @@ class DumpPlan {
   std::uint64_t left_out_ = 0, reported_left_out_ = 0;
 };
 
-// Interprets the answers of an oracle over time: after a hit, it must answer no before another hit counts.
+// Interprets the exit statuses of an oracle that is run repeatedly. After a hit, the oracle must report "no" once
+// before another hit counts.
 class OracleAnswers {
  public:
   enum class Meaning { hit, nothing, unclear };

@@ -1,5 +1,5 @@
-// Watches functions of the application: finds and attaches them, detaches hot ones (function_rates decides) and
-// attaches them again later. Owned by the tracer; works in its own thread.
+// Watches functions of the application: finds and attaches them, detaches hot ones, and attaches these again later.
+// base/function_rates.h decides which functions are hot. Owned by the tracer; works in its own thread.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ struct UnmapCounts {
 
 class FunctionWatch {
  public:
-  // Called while recording when a function was detached, for each node that requested it.
+  // For recording: called when a function was detached, once for each node that requested the function.
   using OnDetach = std::function<void(std::uint32_t function, std::uint32_t node)>;
 
   FunctionWatch() = default;

@@ -115,7 +115,8 @@ class KernelTracer final : public Tracer {
   std::uint64_t kernel_bytes_ = 0;
   // declared before all members that map its memory or attach its programs, so that it is destroyed after them
   Programs skeleton_;
-  std::uint64_t missed_before_ = 0;  // runs that the kernel skipped while earlier tracers used the programs
+  // Number of times that the kernel skipped running a program while earlier tracers used the programs.
+  std::uint64_t missed_before_ = 0;
   std::vector<std::unique_ptr<bpf_link, LinkCloser>> links_;
   NetworkWatch network_;
 
@@ -139,7 +140,8 @@ class KernelTracer final : public Tracer {
   std::vector<ProcessEnd> ends_;
   Fd ends_fd_;
 
-  std::atomic<int> waits_link_ = -1;  // the iterator over all tasks; used by the reader thread only
+  // The link of the iterator over all tasks. Atomic, because the reader thread already runs when attach() sets it.
+  std::atomic<int> waits_link_ = -1;
 
   Fd wake_, epoll_;
   std::atomic<bool> stopping_ = false;

@@ -14,7 +14,7 @@ namespace rose::observe {
 class MessageWatch {
  public:
   void prepare(std::size_t nodes) { left_out_.assign(nodes, false); }
-  // Fills a hash map from addresses to nodes. A node without addresses gets the loopback addresses.
+  // Fills a hash map whose keys are the nodes' addresses. For a node without addresses, adds the loopback addresses.
   [[nodiscard]] static Result<void> fill(int receivers_map, const std::vector<Target>& targets);
   // Returns false if the record is malformed.
   bool take(const rose_transfer& message);

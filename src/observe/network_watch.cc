@@ -297,8 +297,8 @@ bool NetworkWatch::describe(const TcpSilences::Silence& silence, Decoded& out) c
 }
 
 std::vector<Decoded> NetworkWatch::sample() {
-  // Sample a few times per second, but use at most 1/kShare of one processor. Time spent waiting for a processor is not
-  // counted.
+  // Sample a few times per second, but use at most 1/kShare of one processor, unless a single sample takes so long that
+  // kLatest limits the pause after it. Time spent waiting for a processor is not counted.
   constexpr std::int64_t kLeast = 100'000'000, kMost = 250'000'000, kShare = 200, kLatest = 2'000'000'000;
   const auto used_ns = [] {
     timespec used{};

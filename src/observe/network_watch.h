@@ -1,5 +1,6 @@
-// Detects network delays: decides where packets are counted, and lists silences that have not ended. Manages the BPF
-// programs in bpf/tracer/network.h; silences that ended arrive through the tracer's ring.
+// Detects network delays. Manages the BPF programs in bpf/tracer/network.h and decides where they are attached.
+// Silences that have ended arrive through the tracer's ring, except those of sampled TCP connections, which sample()
+// returns. Silences that have not ended are listed on request.
 #pragma once
 
 #include <atomic>
@@ -59,8 +60,8 @@ class NetworkWatch {
   // Reads the state of the nodes' TCP connections. Returns the silences that have ended, with monotonic times.
   [[nodiscard]] std::vector<Decoded> sample();
 
-  // Appends the silences that have not ended, and sets the number of dropped connections in the header. `offset` is
-  // wall clock minus monotonic clock; `nodes` contains the names of nodes in the trace.
+  // Appends the silences that have not ended, and sets the number of evicted pairs in the header. `offset` is wall
+  // clock minus monotonic clock; `nodes` contains the names of nodes in the trace.
   void add_open(trace::Trace& trace, std::int64_t offset, const std::vector<trace::StringId>& nodes) const;
   // The recorded handshakes, as lines for the header.
   [[nodiscard]] std::vector<std::string> handshakes(std::int64_t offset) const;

@@ -142,7 +142,7 @@ void RecordingSources::look_at(const Target& target, pid_t pid) {
   const fs::path wanted(given);
   const std::string pattern = wanted.filename().string();
   if (pattern.empty()) return;
-  // The process may have changed its folder since it started, but its mappings show where it writes.
+  // The process may have changed its working directory since it started, but its mappings show where it writes.
   if (const fs::path mapped = mapped_recording(pid, pattern); !mapped.empty()) {
     if (Fd folder = open_in_root(pid, mapped.parent_path()))
       return hold(target.node, std::move(folder), mapped.parent_path(), pattern);

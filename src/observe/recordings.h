@@ -29,7 +29,7 @@ struct OpenRecording {
   Fd file;  // open for reading
 };
 struct OpenRecordings {
-  std::vector<OpenRecording> all;     // newest first, over all nodes
+  std::vector<OpenRecording> all;     // the newest recording of each node, then the second newest of each, and so on
   std::vector<std::string> problems;  // what could not be opened, one sentence each
 };
 
@@ -45,8 +45,7 @@ class RecordingSources {
  public:
   // `most`: limit in bytes for the recordings of one dump; 0: none are copied.
   explicit RecordingSources(std::uint64_t most = kRecordingBytes) : most_(most) {}
-  // Whenever recordings are opened, includes the recordings of those target processes that were started with
-  // ROSE_RR=record:...
+  // From now on, open() also returns the recordings of target processes that were started with ROSE_RR=record:...
   void follow(const std::vector<Target>& targets);
   // Adds the recordings in a folder, whatever process makes them. The folder may be created later. `pattern` "": any
   // name. Returns ErrorKind::usage if the path is not a folder.

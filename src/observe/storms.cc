@@ -67,7 +67,7 @@ void Storms::fetch(rose_storm& storm, bool all, bool reset, std::int64_t now_ns,
     storm.reported = 0;
   }
   busy.fetch_sub(1,
-                 // subtract instead of storing 0: programs on old kernels add to it for a moment (rose_try)
+                 // subtract instead of storing 0: on old kernels, programs briefly add 1 to try the lock (rose_try)
                  std::memory_order_release);
   if (was.pending == 0) return;
   Decoded counted;

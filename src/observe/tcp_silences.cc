@@ -15,7 +15,7 @@ constexpr std::int64_t kAnswered = 1'000'000'000;
 constexpr std::int64_t kLeastResend = 200'000'000;  // shortest time until Linux retransmits
 // A reachable peer answers the end of a connection, and a keep-alive, within this time.
 constexpr std::int64_t kAnswersEnd = ROSE_ANSWER_NS;
-// After this number of packets, a silence of the pair is reported even if no data was unanswered.
+// A silence without unanswered data is reported only if at least this many packets arrived before it.
 constexpr std::uint64_t kUsed = 5;
 // A silence without unanswered data must be this many times as long as the usual silence.
 constexpr std::int64_t kUsualFactor = 3;
@@ -47,10 +47,10 @@ void TcpSilences::take(const rose_tcp& tcp) {
   const auto now_ns = static_cast<std::int64_t>(tcp.ts_ns);
   auto [at, fresh] = connections_.try_emplace(tcp.socket);
   Connection& connection = at->second;
-  // a connection occurs once for each process that shares its socket
+  // a sample contains a connection once for each process that shares its socket
   if (!fresh && connection.sample == sample_) return;
   if (!fresh && !same_ends(connection.ends, tcp.conn)) {
-    // The key is the address of the kernel's socket, which another connection reuses after the first was closed.
+    // The key is the address of the kernel's socket. Another connection may reuse it after the first was closed.
     if (const auto pair = pairs_.find(connection.key); pair != pairs_.end()) --pair->second.open;
     connection = {};
     fresh = true;
@@ -166,8 +166,8 @@ bool TcpSilences::is_reported(const Pair& pair, std::int64_t end_ns, Silence& ou
   out.end_ns = end_ns;
   out.usual_ns = pair.usual_ns;
   out.packets = pair.packets;
-  // If the silence began long before data was sent, the pair may have been idle until then. Only the part after the
-  // data was sent counts, and it must be at least half of the threshold.
+  // If the silence began long before data was sent, the pair may have been idle until then. Therefore, the part of the
+  // silence after the data was sent must be at least half of the threshold.
   out.outstanding = pair.unanswered_since_ns != 0 && 2 * (end_ns - pair.unanswered_since_ns) >= options_.delay_ns;
   out.begin_within_ns = out.outstanding ? std::max<std::int64_t>(0, pair.unanswered_since_ns - pair.last_ns) : -1;
   out.end_within_ns = -1;
@@ -251,8 +251,8 @@ std::vector<TcpSilences::Silence> TcpSilences::sample(std::span<const rose_tcp> 
       const std::int64_t certain = pair.seen_ns - pair.last_ns;  // the part of the silence up to the previous sample
       Silence silence;
       silence.pair = pair_of(at->first);
-      // If several packets arrived since the previous sample, the time of the first is unknown, so require that at
-      // least half of the threshold had passed before.
+      // If several packets arrived since the previous sample, the time of the first is unknown. So require that the
+      // silence had lasted at least half of the threshold at the previous sample.
       const bool reported = 2 * certain >= options_.delay_ns && is_reported(pair, end, silence);
       if (reported) {
         silence.end_within_ns = end - std::max(pair.seen_ns, pair.last_ns);

@@ -40,8 +40,9 @@ class TcpSilences {
     std::uint64_t packets = 0;  // number of packets that arrived before
   };
 
-  // Processes a sample: every TCP connection at `now_ns` to which a file refers, and in `closing` those that this side
-  // has closed and whose end the peer has not answered. Returns the silences that ended.
+  // Processes a sample, which was taken at `now_ns`. `connections`: every TCP connection to which a file refers.
+  // `closing`: the connections that this side has closed and whose end the peer has not answered. Returns the silences
+  // that have ended.
   [[nodiscard]] std::vector<Silence> sample(std::span<const rose_tcp> connections,
                                             std::span<const rose_closing> closing, std::int64_t now_ns);
   // Silences that had not ended at the last sample; end_ns is the time of that sample.
@@ -65,10 +66,10 @@ class TcpSilences {
     std::int64_t unanswered_now_ns = 0;  // like unanswered_since_ns, but according to this sample alone
     std::int64_t closed_ns = 0;          // since when no connection has been open; 0: one is open
     // Attempts to connect. asking_since_ns: since when none has been answered (0: there was no attempt, or one was
-    // answered). asked_ns: time of the last sample that contained one.
+    // answered). asked_ns: time of the last sample that contained an attempt.
     std::int64_t asking_since_ns = 0, asked_ns = 0;
     std::uint32_t attempts = 0;  // number of attempts
-    std::uint32_t quiet = 0;     // number of samples since the last one that contained one
+    std::uint32_t quiet = 0;     // number of samples since the last sample that contained an attempt
     bool asked_now = false;      // this sample contains an attempt
   };
   struct Connection {
@@ -79,7 +80,7 @@ class TcpSilences {
     std::int64_t waiting_ns = 0;  // since when bytes have been unanswered; 0: none are
     std::int64_t probing_ns = 0;
     bool overdue = false;      // at the last sample, data had been unanswered for too long
-    bool closing = false;      // no file refers to it any more
+    bool closing = false;      // this side has closed it, and the peer has not answered its end
     bool missing = false;      // it was missing in the last sample
     std::uint64_t sample = 0;  // the last sample that contained it
   };

@@ -47,8 +47,8 @@ Result<void> TracedCgroups::fill(int cgroups, int freezable, int places) {
     const rose_place_sums sums = rose_sums_of(words);
     const void* key = kernel::is_old() ? static_cast<const void*>(&sums) : name;
     if (bpf_map_update_elem(places, key, &value, BPF_ANY) != 0) return many();
-    // Read the id only now, because from here on the kernel reports cgroups that are created. Read it a second time in
-    // case the cgroup was removed between the first reading and its entry in the map.
+    // Read the id only now, because from here on the kernel reports cgroups that are created. Read it again below, in
+    // case the cgroup was removed before its id was entered into the maps.
     const std::uint64_t id = cgroup_id(cgroup.path);
     if (id == 0) continue;
     for (const int map : {cgroups, freezable}) {

@@ -161,7 +161,8 @@ NetworkWatch::Kernel KernelTracer::network_parts() const {
           progs.rose_connections, maps.rose_closing};
 }
 
-// Divides the memory: at most one eighth for the ring, about the same for network pairs, the rest for the window.
+// Divides the memory: at most one eighth for the ring, about one fifth for network pairs, and most of the rest for the
+// window.
 Result<void> KernelTracer::share_memory() {
   auto& fixed = *skeleton_->rodata;
   // A per-CPU map has one value per possible CPU. With too small a buffer, the kernel would write beyond it.
@@ -259,8 +260,8 @@ Result<void> KernelTracer::attach() {
     bpf_program* program;
     bool optional;
   };
-  // Attach the programs for cgroups and processes first, because what is traced must be known before its calls are
-  // seen.
+  // Attach the programs for cgroups and processes first, because the programs for calls need to know which processes
+  // belong to nodes.
   const Tracepoint tracepoints[] = {
       {progs.rose_cgroup_mkdir, false}, {progs.rose_cgroup_rmdir, false}, {progs.rose_fork, false},
       {progs.rose_exit, false},         {progs.rose_exec, false},         {progs.rose_signal, false},
@@ -322,8 +323,8 @@ Result<void> KernelTracer::follow_processes() {
       if (!kernel::process_exists(pid)) bpf_map_delete_elem(map, &key);  // it ended before it was traced
     }
   }
-  // From now on, the programs follow forks of processes in the map. Children of processes that were not in the map yet
-  // are found by repeating the search until nothing new appears.
+  // From now on, the programs add the children of processes that are in the map. A process that was not in the map yet
+  // may have forked meanwhile, so repeat the search until it finds no new process.
   bool fresh = true;
   for (int round = 0; fresh && round < 20; ++round) {
     fresh = false;

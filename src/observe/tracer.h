@@ -34,8 +34,10 @@ struct Target {
   std::string node;
   std::vector<pid_t> pids;
   std::vector<std::filesystem::path> cgroups;
-  std::vector<std::string> addresses;  // for the dump's header; may be empty
-  std::vector<std::string> labels;     // for the dump's header: "unit:postgresql.service"
+  // For the dump's header; may be empty. They also identify the node's packets if whole interfaces are traced, and
+  // select which messages are recorded.
+  std::vector<std::string> addresses;
+  std::vector<std::string> labels;  // for the dump's header: "unit:postgresql.service"
   // No other node shares its network namespace. Connections of such a node to itself never count as silent.
   bool own_network = false;
   // Functions to watch in these files, selected by name or glob, or by source file.
@@ -53,7 +55,8 @@ struct ValuePlace {
   std::filesystem::path binary;
   std::uint64_t offset = 0;  // in the file
   std::vector<symbols::Fetch> fetches;
-  // true: no location in a file. The agent in a JVM reads the values, and the only fetch identifies the location.
+  // true: the location is not in a file. The agent in a JVM reads the values, and the single fetch identifies the
+  // location.
   bool by_agent = false;
 };
 

@@ -163,7 +163,8 @@ Result<std::uint64_t> KernelTracer::read_window(
   std::shared_ptr<Snapshot> window;
   {
     const std::lock_guard lock(mutex_);
-    // Keep this order: records that move from the storms to the ring meanwhile are then read from the ring.
+    // Keep this order. If a BPF program reports a count meanwhile, so that the count moves from the table of storms to
+    // the ring, it is then read from the ring.
     update_storms(true);
     drain(ring_.produced());
     window = window_->snapshot();

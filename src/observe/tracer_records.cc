@@ -55,7 +55,7 @@ void KernelTracer::run() {
       clock_steps_.look(now, wall_offset_ns);
       sample_waits();
       forget_false_pauses();
-      // Forget which descriptors are sockets, because they may have been closed and reused for files.
+      // Forget which descriptors are not regular files, because they may have been closed and reused for regular files.
       std::fill(std::begin(skeleton_->bss->rose_streams), std::end(skeleton_->bss->rose_streams), 0);
     }
     network_.tick();
@@ -145,8 +145,8 @@ void KernelTracer::take_counted(Decoded& counted) {
   window_->add(counted);
 }
 
-// Handles changes of cgroups and ends of processes whose records did not fit into the ring. These records are already
-// counted as lost.
+// Handles changes of cgroups and ends of processes whose records did not fit into the ring. The ends are already
+// counted as lost; changes of cgroups are not events.
 void KernelTracer::take_missed() {
   const volatile rose_missed& now = skeleton_->bss->rose_missed;
   if (const std::uint64_t cgroups = now.cgroups; cgroups != missed_cgroups_) {
@@ -285,8 +285,8 @@ void KernelTracer::sample_waits() {
   }
 }
 
-// Removes pauses of processes that are not stopped. A delivered stop signal does not always stop the process: job
-// control has no effect on process groups without a parent in their session or on the init process of a PID namespace.
+// Removes pauses of processes that are not stopped. A delivered stop signal does not always stop the process: the stop
+// signals of job control stop neither a process in an orphaned process group nor the init process of a PID namespace.
 void KernelTracer::forget_false_pauses() {
   const int paused = bpf_map__fd(skeleton_->maps.rose_paused);
   const std::uint32_t most = bpf_map__max_entries(skeleton_->maps.rose_paused);

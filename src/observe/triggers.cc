@@ -24,7 +24,7 @@ namespace rose::observe {
 namespace {
 
 constexpr std::int64_t kLogPoll = 200'000'000;
-// The shared folder is listed at this interval, because network file systems do not report changes of other hosts.
+// The shared folder is listed at this interval, because network file systems do not report changes by other hosts.
 constexpr std::int64_t kFolderPoll = 500'000'000;
 constexpr std::size_t kLongestExcerpt = 160;
 
@@ -98,7 +98,7 @@ class Watcher final : public Triggers {
         next_folder = now + kFolderPoll;
       }
       if (oracle_ && now >= oracle_until_) take_answer(true);
-      // After Ctrl-C, the last dump is written immediately.
+      // After Ctrl-C, planned dumps are not written here, because the caller of stop() writes the last dump.
       while (!cancel::requested()) {
         const auto cause = plan_.due(monotonic_ns());
         if (!cause) break;
@@ -220,7 +220,7 @@ class Watcher final : public Triggers {
     (void)answers_.take(std::nullopt);
   }
 
-  // Reads the oracle's stderr so that it never blocks, and keeps the end of it.
+  // Reads the oracle's stderr, so that the oracle never blocks on a full pipe. Keeps the end of the text.
   void read_oracle_stderr() {
     char bytes[4096];
     const ssize_t n = ::read(oracle_->errors(), bytes, sizeof bytes);

@@ -1,5 +1,6 @@
-// The triggers of a flight recorder: SIGUSR1, an oracle that is run periodically, crashes, and lines in log files. One
-// thread watches them and writes the window when the plan requires it; tracing continues meanwhile.
+// The triggers of a flight recorder: SIGUSR1, an oracle that is run periodically, crashes, lines in log files, and
+// dumps of other hosts in a shared folder. One thread watches for them and writes the window when the DumpPlan requires
+// it. Tracing continues meanwhile.
 #pragma once
 
 #include <cstdint>

@@ -152,8 +152,8 @@ Result<void> ValueWatch::attach_place(std::uint32_t index) {
   return {};
 }
 
-// Locations of a group are detached by attaching the others again. The new link is attached before the old one is
-// closed, so that no value is lost; for some 50 ms, values of the other locations are recorded twice.
+// To detach locations of a group, attaches the other locations of the group by a new link, and then closes the old
+// link. In this order, no value is lost, but for some 50 ms, values of the other locations are recorded twice.
 void ValueWatch::detach(const std::vector<std::uint32_t>& places) {
   std::set<int> changed;
   for (const std::uint32_t index : places) {

@@ -1,5 +1,6 @@
-// Records requested values at code locations: attaches them, detaches busy ones (function_rates decides), attaches them
-// again later, and stores the values up to a limit. Owned by the tracer and called by its reader thread.
+// Records requested values at code locations: attaches the locations, detaches busy ones, attaches these again later,
+// and stores the values up to a limit. base/function_rates.h decides which locations are busy. Owned by the tracer and
+// called by its reader thread.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ class ValueWatch {
   ValueWatch(const ValueWatch&) = delete;
   ValueWatch& operator=(const ValueWatch&) = delete;
 
-  // Returns ErrorKind::input if there are more locations than the BPF maps can hold, or a file cannot be read.
+  // Returns ErrorKind::input if there are more locations or values than can be watched, or if a file cannot be read.
   [[nodiscard]] Result<void> prepare(const TracerOptions& options, std::size_t nodes);
   [[nodiscard]] bool empty() const { return places_.empty(); }
   [[nodiscard]] std::size_t fetches() const { return owners_.size(); }

@@ -24,8 +24,8 @@ class Waits {
     std::int64_t begin_ns = 0, end_ns = 0;
   };
   // Processes a sample with every thread that waited at `now_ns`. Returns the waits that have ended and reached the
-  // threshold. A saturated disk blocks many threads of a process at once, so only the longest of the waits that begin
-  // or end together is returned. For waits in the freezer, one wait is returned for each node.
+  // threshold. A saturated disk blocks many threads of a process at once, so if several waits of a process end between
+  // two samples, only the longest is returned. For waits in the freezer, one wait is returned for each node.
   [[nodiscard]] std::vector<Wait> sample(std::span<const rose_blocked> blocked, std::int64_t now_ns);
   // Waits that have not ended, the longest of each process.
   [[nodiscard]] std::vector<Wait> ongoing(std::int64_t now_ns) const;

@@ -69,7 +69,8 @@ Result<std::optional<trace::PackedEvents>> Snapshot::next() {
   return packed;
 }
 
-// Must not be called in the window's own thread, because that thread may be packing this very block.
+// Does not wait for the window's own thread, which may be packing the same block meanwhile. Such a block is packed
+// twice.
 Result<std::uint64_t> Snapshot::pack() {
   std::uint64_t bytes = 0;
   std::deque<std::shared_ptr<const Block>> blocks;

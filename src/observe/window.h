@@ -53,7 +53,7 @@ class Block {
   [[nodiscard]] bool is_packed() const { return raw_ == nullptr; }
   [[nodiscard]] const trace::PackedEvents& packed() const { return packed_; }
   [[nodiscard]] const std::shared_ptr<Account>& account() const { return account_; }
-  // Packs the block without its first `skip` events, unless it is already packed.
+  // Returns the block in packed form, without its first `skip` events.
   [[nodiscard]] Result<trace::PackedEvents> pack(std::uint64_t skip) const;
 
  private:
