@@ -1,4 +1,4 @@
-/* What differs between processors: registers, and the numbers of the calls that the programs know by number. The
+/* What differs between processors: registers, and the numbers of the system calls that the programs refer to. The
  * registers are fields of the kernel's types in rose_core.h, so libbpf relocates them, too.
  *
  * arm64: x0 holds the first argument at a call's start and its result at the end; the kernel keeps the argument in
@@ -60,7 +60,7 @@ enum { ROSE_COMPAT = 1 << 22 /* thread_info.flags: the thread runs 32-bit code *
 /* The first and the third argument of a system call, for programs that may read the kernel's types directly. */
 #define rose_first_of(regs) ((regs)->orig_x0)
 #define rose_third_of(regs) ((regs)->regs[2])
-/* The result of a call that a signal interrupts. */
+/* The result of a call that a signal interrupts. 0: unknown. */
 #define rose_interrupted(regs) 0L
 /* The first parameter of a function that a kprobe has reached. */
 #define rose_entered_with(context) ((context)->regs[0])
@@ -173,8 +173,9 @@ static __always_inline __u64 rose_parameter(const struct pt_regs *regs, int n)
 	return 0;
 }
 
-/* Determines where a function that has just been entered will return. On arm64, `at` is that address, read from its
- * register; its upper bits may contain a signature. On x86-64, `at` is the address of the stack slot that holds it. */
+/* Determines the return address of a function that has just been entered. On arm64, `at` is the content of the link
+ * register, whose upper bits may contain a pointer authentication code. On x86-64, `at` is the address of the stack
+ * slot that holds the return address. */
 static __always_inline bool rose_code_at(__u64 at, __u64 *to)
 {
 #ifdef __TARGET_ARCH_arm64

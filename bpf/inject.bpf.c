@@ -278,8 +278,8 @@ struct visit {
 
 #ifdef ROSE_OLD
 /* Old verifiers check a function once, instead of at each call, only if its arguments are numbers. So the visit is
- * stored in a map element of the processor. No other program overwrites it meanwhile, because none of these programs
- * runs in an interrupt. */
+ * stored in a per-CPU map, not passed as an argument. No other program overwrites it meanwhile, because none of these
+ * programs runs in an interrupt. */
 struct java_visit {
 	struct visit visit;
 	__u64 entries;
@@ -525,7 +525,7 @@ __noinline int rose_visit_block(struct visit *visit, __u32 index)
 }
 #endif
 
-/* An element of a location's list: a condition, a role or a block. */
+/* Handles an element of a location's list: a condition, a role or a block. */
 static __always_inline void visit_listed(struct visit *visit, __u32 id)
 {
 	if (id & ROSE_SITE_ROLE) {

@@ -33,7 +33,7 @@ enum {
 #if defined(__TARGET_ARCH_arm64) || defined(__aarch64__)
 	ROSE_REGISTERS = 33,
 	ROSE_STACK_POINTER = 31,	/* the stack pointer's number among the registers */
-	ROSE_ADDRESS_BITS = 48,		/* bits of addresses in programs; larger ones only on request */
+	ROSE_ADDRESS_BITS = 48,		/* bits of user space addresses; mmap gives larger ones only on request */
 #else
 	ROSE_REGISTERS = 17,
 	ROSE_STACK_POINTER = 7,
@@ -64,8 +64,8 @@ enum rose_chain_kind {
 	ROSE_CHAIN_BLOCK = 11,
 };
 
-/* Faults that last. When such a fault fires, the kernel writes its end time, so that the fault takes effect at once and
- * ends on time. */
+/* Faults that last. The step that fires such a fault also writes its end time, so that the fault takes effect at once
+ * and ends on time. */
 #define ROSE_LASTS(kind)                                                                                             \
 	((kind) == ROSE_CHAIN_PARTITION || (kind) == ROSE_CHAIN_NETWORK || (kind) == ROSE_CHAIN_CLOCK ||             \
 	 (kind) == ROSE_CHAIN_RESOURCE || (kind) == ROSE_CHAIN_BLOCK)
@@ -83,9 +83,9 @@ enum rose_chain_flags {
 	ROSE_MAIN_ONLY = 2,		/* scope = "main" */
 	ROSE_AT_WORKLOAD = 4,		/* has neither conditions nor `after`: the start of the workload opens it */
 	ROSE_MAIN_SPARED = 8,		/* scope = "others" */
-	/* an event; `after_left` counts what must come before it; its conditions count even before that */
+	/* an event. Its conditions count even while `after_left`, the number of chains that must come first, is not 0 */
 	ROSE_IN_TURN = 16,
-	ROSE_HOLDS = 32,  /* also ROSE_IN_TURN: a thread that meets the last condition too early is held there */
+	ROSE_HOLDS = 32,  /* with ROSE_IN_TURN: a thread that meets the last condition too early is held there */
 };
 
 enum rose_condition_kind {
@@ -119,7 +119,7 @@ struct rose_chain {
 	__u64 armed_ns;
 	__u64 fired_ns;
 	__u64 until_ns;			/* lasting faults: in effect while now < until_ns */
-	__u64 seen;			/* matching calls while armed */
+	__u64 seen;			/* while armed: calls that matched, or threads that reached the location */
 	__u64 injected;			/* calls that were changed, or packets that were dropped */
 	__u64 duration_ns;		/* lasting faults: 0 means without end */
 	__u32 state;
@@ -228,7 +228,8 @@ struct rose_word {
 	__u32 reserved;
 };
 
-/* User space checks the whole state whenever it receives a notice, so a lost notice only causes a delay. */
+/* User space checks the whole state whenever it receives a notice, so a lost notice only causes a delay. The exception
+ * is ROSE_CHANGED. */
 struct rose_notice {
 	__u32 chain;
 	/* 1: a condition was met; 2: a chain is armed; 3: it fired; 4: a role was taken; 5 and 6: see below */
@@ -240,14 +241,15 @@ struct rose_notice {
 /* A value of `what`: requests that user space read the memory of the thread `chain` at the address `ns`, which is not
  * present. */
 #define ROSE_PAGE_IN 5u
-/* A value of `what`: thread `tid` makes the call `syscall`, and gets the result that `chain` defines. Nothing else
- * reports this. */
+/* A value of `what`: thread `tid` makes the call `syscall`, and gets the result that `chain` defines. No other record
+ * contains this, so it is missing if the notice is lost. */
 #define ROSE_CHANGED 6u
 
 struct rose_settings {
 	__u32 levels[4];		/* depths of the nodes' cgroups; 0: unused */
 	__u32 pending;			/* threads in rose_pending; if 0, sys_exit returns immediately */
-	__u32 contended;  /* steps that were abandoned because other threads changed the word each time; must stay 0 */
+	/* must stay 0: steps that were abandoned because other threads changed the word each time, or made without a lock */
+	__u32 contended;
 	__u32 restarts;			/* threads in rose_restarts */
 	__u32 rules;
 	__u32 own_pid;  /* the process id of rose; its children belong to a node only after their execve */
@@ -515,7 +517,7 @@ ROSE_SIZE(rose_endpoint, 20);
 #ifdef __cplusplus
 #define ROSE_READ(x) __atomic_load_n(&(x), __ATOMIC_ACQUIRE)
 #define ROSE_WRITE(x, value) __atomic_store_n(&(x), value, __ATOMIC_RELEASE)
-#else /* BPF programs cannot use acquire and release; x86-64 keeps stores in order anyway */
+#else /* BPF programs cannot use acquire and release. x86-64 keeps stores in order anyway; arm64 does not. */
 #define ROSE_READ(x) (*(const volatile __typeof__(x) *)&(x))
 #define ROSE_WRITE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
 #endif
@@ -613,8 +615,8 @@ ROSE_INLINE void rose_arm(struct rose_chain *chain, __u64 now)
 	ROSE_CAS(&chain->state, ROSE_WAITING, ROSE_ARMED);
 }
 
-/* Claims the firing of a chain. Exactly one caller gets 1, and must carry the fault out and then open the chains that
- * have this one in `after`. Nobody else gets 1 for this chain or for another chain of its group. The chain must be
+/* Claims the firing of a chain. If this returns 1, the caller must carry out the fault and then open the chains that
+ * have this one in `after`. No other caller gets 1 for this chain or for another chain of its group. The chain must be
  * bound. */
 ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, __u32 pid, __u32 tid, __u64 now)
 {
@@ -643,8 +645,9 @@ ROSE_INLINE int rose_fire(struct rose_chain *chain, __u32 index, __u32 *group, _
 	return 1;
 }
 
-/* Called when one entry of the chain's `after` was injected. Returns 1 if it was the last one; the chain's own
- * conditions count from then on. */
+/* Called when one entry of the chain's `after` was injected. Returns 1 if it was the last entry, so that the chain's
+ * own conditions count from then on. Always returns 0 for ROSE_IN_TURN, because these conditions count from the start.
+ */
 ROSE_INLINE int rose_open(struct rose_chain *chain, __u64 now)
 {
 	if (chain->flags & ROSE_IN_TURN) {

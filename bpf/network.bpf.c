@@ -169,10 +169,10 @@ __noinline int rose_try_rule(__u32 slot, __u32 i)
 }
 #endif
 
-/* Tries all rules. First hides from the verifier what it knows about the packet. Before Linux 6.7, the verifier checks
- * a callback only once for the states of its caller that it considers equal, even if they differ in constants on the
- * stack, and removes code that the first state cannot reach. (Without this, packets that a node sent were never dropped
- * on 6.1.) */
+/* Tries all rules. First reads *packet into itself, so that the verifier assumes that its fields may have any value.
+ * The reason is that before Linux 6.7, the verifier considers states of the caller equal even if they differ in
+ * constants on the stack. It then checks the callback for the first of these states only, and removes code that this
+ * state cannot reach. (Without this read, packets that a node sent were never dropped on 6.1.) */
 static __always_inline void try_rules(const struct rose_settings *set, struct packet *packet)
 {
 	packet->now = bpf_ktime_get_ns();
@@ -392,9 +392,9 @@ int rose_loopback(struct __sk_buff *skb)
 	return stop(skb, &packet, 0);
 }
 
-/* Bad links between nodes of one host, and between this host and others. On the loopback interface, this runs where
- * packets leave, because the interface delivers them on the receiving side as well. On other interfaces, it runs in
- * both directions. */
+/* Bad links between nodes of one host, and between this host and others. On the loopback interface, this runs only for
+ * packets that leave, because each of them also arrives on the same interface, but must be handled once. On other
+ * interfaces, it runs in both directions. */
 static __always_inline int on_host(struct __sk_buff *skb, __u32 way, int arrives)
 {
 	struct rose_settings *set = settings();

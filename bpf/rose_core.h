@@ -504,16 +504,16 @@ struct bpf_iter__task {
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_tracing.h>
 
-/* Returns `value`, but clang forgets what it knows about it. So clang keeps a mask that follows, which it would
- * otherwise remove as redundant. The verifiers of older kernels need the mask, because they know less than clang. */
+/* Returns `value`, but clang forgets what it knows about the value. So clang does not remove a mask or comparison that
+ * follows as redundant. The verifiers of older kernels need it, because they know less about the value than clang. */
 static __always_inline __u64 rose_unknown(__u64 value)
 {
 	asm volatile("" : "+r"(value));
 	return value;
 }
 
-/* Reads a string of the program, truncated to `room` bytes. Returns its length including the NUL, or a negative error.
- */
+/* Reads a string from the memory of the current process, truncated to `room` bytes. Returns its length including the
+ * NUL, or a negative error. */
 static __always_inline long rose_read_user_text(void *to, __u32 room, __u64 address)
 {
 	long n = bpf_probe_read_user_str(to, room, (const void *)address);

@@ -18,7 +18,7 @@
 #define ROSE_ONCE __noinline
 /* `most` limits the steps on old kernels only; here it has no effect. */
 #define rose_loop(count, most, step, context) bpf_loop(count, step, context, 0)
-/* A lock that no program waits for. */
+/* A lock. Programs do not wait for it: rose_try() returns false if the lock is taken. */
 #define rose_try(word) (__sync_lock_test_and_set(word, 1) == 0)
 #define rose_leave(word) ((void)__sync_lock_test_and_set(word, 0))
 #define rose_exchange(pointer, value) __sync_lock_test_and_set(pointer, value)
@@ -42,7 +42,7 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 
 #define ROSE_ONCE static __noinline
 
-/* The verifier follows the steps one by one, and accepts a million instructions. */
+/* The verifier follows the steps one by one and accepts at most a million instructions. So `most` limits the steps. */
 #define rose_loop(count, most, step, context)                                        \
 	({                                                                           \
 		__u32 taken_ = 0, wanted_ = (count);                                 \
@@ -56,8 +56,8 @@ static __always_inline struct sock *rose_sock_of(struct file *file)
 		(long)taken_;                                                        \
 	})
 
-/* For a long loop: `step` is a global function that also gets `count`, and returns true if `count` is reached. The
- * verifier follows at most 8,192 jumps. */
+/* For a long loop. `step` is a global function, which the verifier checks only once. It also gets `count`, and returns
+ * true if `count` is reached, so that the loop needs fewer jumps: the verifier follows at most 8,192. */
 #define rose_long_loop(count, most, step)                                            \
 	do {                                                                         \
 		__u32 taken_ = 0, wanted_ = (count);                                 \
@@ -122,7 +122,7 @@ static __noinline __attribute__((unused)) __u64 rose_cookie_of(void)
 
 #define rose_current_btf() ((struct task_struct *)bpf_get_current_task())
 
-/* The registers are at the end of the kernel's stack (x86-64). */
+/* The registers are at the end of the thread's kernel stack (x86-64). */
 static __always_inline struct pt_regs *rose_task_regs(struct task_struct *task)
 {
 	return (void *)BPF_CORE_READ(task, stack) + 16384 - bpf_core_type_size(struct pt_regs);
@@ -135,7 +135,7 @@ static __always_inline __u32 rose_state_of(struct task_struct *task)
 	return BPF_CORE_READ((struct task_struct___state *)task, state);
 }
 
-/* Does not call bpf_sock_from_file (5.11). The socket can be read only by BPF_CORE_READ. */
+/* Works without bpf_sock_from_file, which needs Linux 5.11. The result can be read only by BPF_CORE_READ. */
 static __always_inline struct sock *rose_sock_of(struct file *file)
 {
 	struct socket *socket = BPF_CORE_READ(file, private_data);

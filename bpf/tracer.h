@@ -144,8 +144,8 @@ struct rose_counted {
 };
 ROSE_SIZE(struct rose_counted, 48);
 
-/* An entry in the table of a CPU. Only the holder of `busy` may access the other fields. The kernel, or the tracer's
- * process, which maps the table, takes `busy` by exchanging its value. BPF programs do not wait for it. */
+/* An entry in the table of a CPU. Only the holder of the lock `busy` may change the other fields. BPF programs and the
+ * tracer's process, which maps the table, take the lock by an atomic operation. BPF programs do not wait for it. */
 struct rose_storm {
 	rose_u64 key;      /* 0: unused */
 	rose_u64 begin_ns; /* start of the second in which `seen` is counted */
@@ -234,11 +234,12 @@ struct rose_value {
 	rose_u8 text[ROSE_TEXT_BYTES];
 };
 ROSE_SIZE(struct rose_value, 104);
-/* The cookie of a location: its number, the index of its first fetch from bit 16, and their number from bit 32. */
+/* The cookie of a location: bits 0 to 15 are its number, bits 16 to 31 the index of its first fetch, and the higher
+ * bits the number of its fetches. */
 
-/* The form of io_uring_complete's arguments. In this order: (ring, request, completion), since Linux 6.11; (ring,
- * request, user data, result, ...), since 5.19; (ring, user data, result, ...), before 5.19, which do not identify the
- * request. */
+/* The form of io_uring_complete's arguments. ROSE_URING_COMPLETION: (ring, request, completion), since Linux 6.11.
+ * ROSE_URING_RESULT: (ring, request, user data, result, ...), since 5.19. ROSE_URING_DATA: (ring, user data, result,
+ * ...), before 5.19; these do not identify the request. */
 enum rose_uring_form { ROSE_URING_COMPLETION = 0, ROSE_URING_RESULT = 1, ROSE_URING_DATA = 2 };
 
 enum rose_process_flag {
@@ -255,7 +256,7 @@ enum rose_signal_origin { ROSE_BY_UNKNOWN = 0, ROSE_BY_PROCESS = 1, ROSE_BY_KERN
 enum { ROSE_COMM_BYTES = 16 };
 struct rose_process {
 	struct rose_head head;
-	rose_u64 duration_ns; /* length of a pause; of an end, the time since the signal was generated */
+	rose_u64 duration_ns; /* a pause: its length; an end: the time since the signal was generated */
 	rose_s32 exit_code; /* -1: none, for example because a signal ended the process */
 	rose_u8 state;
 	rose_u8 signal;
@@ -279,7 +280,7 @@ struct rose_signalled {
 	rose_u8 by_name[ROSE_COMM_BYTES];
 };
 ROSE_SIZE(struct rose_signalled, 40);
-/* If a process catches a request to end, but ends later than this, it ended for another reason. */
+/* If a process catches a signal that asks it to end, but ends later than this, it ended for another reason. */
 #define ROSE_ASKED_NS 60000000000ull
 
 /* Reported by the iterator over all tasks for each thread of a node that waits uninterruptibly or in the freezer. */
@@ -324,7 +325,7 @@ struct rose_place {
 };
 ROSE_SIZE(struct rose_place, 8);
 
-/* The key of rose_places before Linux 5.16 (commit c86216bc96aa), where a key has at most 512 bytes: two sums of the
+/* The key of rose_places before Linux 5.16 (commit c86216bc96aa), where a key has at most 512 bytes: two hashes of the
  * path. */
 struct rose_place_sums {
 	rose_u64 words[2];
@@ -433,7 +434,7 @@ struct rose_connection {
 };
 ROSE_SIZE(struct rose_connection, 40);
 
-/* ---- what the kernel knows of each TCP connection; the iterator over files reports it; times are ages ---- */
+/* ---- the kernel's state of each TCP connection, which the iterator over files reports ---- */
 struct rose_tcp {
 	rose_u64 socket; /* identifies the socket while it exists */
 	rose_u64 ts_ns;
@@ -458,6 +459,7 @@ struct rose_closing {
 	rose_u64 closed_ns;
 };
 ROSE_SIZE(struct rose_closing, 48);
+/* A connection is quiet if nothing has arrived on it for this long. */
 #define ROSE_QUIET_NS 200000000ull
 
 /* ---- messages between nodes: bytes that a call sent to or received from a connection ---- */
@@ -563,7 +565,7 @@ enum rose_call_class {
 	ROSE_SIZED = 2,   /* it moves at most as many bytes as its third argument */
 };
 /* The size of a table of descriptors that are not regular files, by thread and descriptor. Reads from them often return
- * less than was asked. The reader empties the table, because descriptors are reused. */
+ * less than was asked for. The reader regularly empties the table, because descriptors are reused. */
 enum { ROSE_STREAMS = 1024, ROSE_MOST_AT_ONCE = 0x7ffff000 /* one call moves at most this many bytes */ };
 enum rose_call_flag {
 	ROSE_TEXT2 = 1,      /* path2 is not a path (but the target of a symlink) and is recorded as it is */

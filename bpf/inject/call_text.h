@@ -42,7 +42,7 @@ struct end {
 
 struct call_scratch {
 	__u8 bytes[ARENA + NAME_ROOM];
-	/* bytes copied from the caller's memory; also holds names that are moved */
+	/* bytes copied from the caller's memory, or the name of a folder before it is added to a path */
 	__u8 user[PATH_MAX_ + NAME_ROOM];
 	struct text paths[2];
 	struct text peer, local, process;
@@ -76,7 +76,7 @@ struct call_scratch {
 	struct rose_pending pending;
 };
 
-/* User space fills it before loading. */
+/* By system call number. User space fills this array before loading. */
 ROSE_FIXED struct rose_call_arguments rose_signatures[ROSE_SYSCALLS] = {};
 
 #ifndef ROSE_OLD
@@ -88,7 +88,8 @@ static __always_inline void push(struct call_scratch *scratch, __u8 c)
 	if (at <= scratch->floor)
 		return;
 	at--;
-	barrier_var(at);	/* without this, clang compares before it subtracts, and Linux 6.1 loses the bound */
+	/* Without this, clang compares before it subtracts, and the verifier of Linux 6.1 does not know the bound of `at`. */
+	barrier_var(at);
 	if (at >= ARENA)
 		return;
 	scratch->at = at;
@@ -509,7 +510,7 @@ static __noinline int read_open_socket(struct call_scratch *scratch, struct sock
 	rose_put_end(scratch, AT_LOCAL);
 	end->family = family;
 	end->port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
-	/* The socket is not connected, or not yet. */
+	/* A socket that is not connected (yet) has no peer. */
 	if (!end->port || state == TCP_CLOSE || state == TCP_SYN_SENT)
 		return 0;
 	if (family == AF_INET) {

@@ -410,8 +410,8 @@ static long lock_step(__u32 i, struct locking *locking)
 	return locking->mine;
 }
 
-/* A call that a signal interrupted and that is repeated was counted when it was made first. Returns true if this call
- * is such a repetition, and forgets it. */
+/* A call that is repeated after a signal was already counted when it was made first. Returns true if this call is such
+ * a repetition, and removes its entry. */
 static __always_inline bool take_restart(struct rose_settings *set, __u32 tid, __u32 number, __u64 ip)
 {
 	struct rose_restart *known;
@@ -434,11 +434,11 @@ static __always_inline void put_restart(struct rose_settings *set, __u32 tid, st
 	bpf_map_update_elem(&rose_restarts, &tid, restart, BPF_EXIST);
 }
 
-/* Has the call repeated because its arguments are not in memory. A BPF program at a call's entry cannot wait for a page
- * fault, and a path that the caller has never accessed itself may not be in memory, because the kernel fetches it only
- * after this program. So the call is repeated, and meanwhile rose reads the memory, which fetches the page. The kernel
- * restarts a call if a signal is pending. The signal is a stop that is undone immediately, so it has no other effect.
- * Returns 1 if the call is repeated. */
+/* Has the call repeated because its arguments are not in memory. A path that the caller has never accessed itself may
+ * not be in memory: the kernel fetches it only during the call, and this BPF program, which runs before that, cannot
+ * wait for a page fault. So the call is repeated, and meanwhile rose reads the memory, which fetches the page. The
+ * kernel restarts the call only if a signal is pending. So the program sends SIGSTOP and immediately SIGCONT, which
+ * have no other effect. Returns 1 if the call is repeated. */
 static __noinline int make_again(struct rose_settings *set, __u64 missing, __u32 tid, __u32 number, __u64 ip)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -518,7 +518,7 @@ __noinline int rose_describe(struct call_scratch *scratch, __u32 chain, __u32 nu
 	return 0;
 }
 
-/* True if this is a child of rose between fork and execve, which does not belong to the node yet. */
+/* True if the current process is a child of rose between fork and execve. It does not belong to the node yet. */
 static __always_inline bool is_launching(struct rose_settings *set)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

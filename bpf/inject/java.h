@@ -1,7 +1,7 @@
 /* Java methods. The agent in the JVM (src/jvm/agent) calls rose_jvm_visit(entries, count, signal) whenever a thread
- * reaches a location of the schedule. `entries` are conditions, roles and exceptions. To have the nth exception of the
- * location thrown, the program sends the thread `signal` n times. The agent receives the signals before it leaves the
- * function.
+ * reaches a location of the schedule. `entries` are conditions, roles, blocks and exceptions. To have the nth exception
+ * of the location thrown, the BPF program sends the signal `signal` to the thread n times. The agent receives these
+ * signals before it leaves the function.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_INJECT_JAVA_H
 #define ROSE_INJECT_JAVA_H

@@ -29,8 +29,8 @@ enum {
 	DESCRIPTORS = 7,		/* RLIMIT_NOFILE */
 };
 
-/* Records that the current thread has met the limit that a fault has set. The stack is taken here, because a limit
- * affects a node only later than it was set, on whichever thread needs the resource next. */
+/* Records that the current thread has met the limit that a fault has set. The stack is copied here and not when the
+ * fault fires, because the limit affects only the threads that need the resource later. */
 static __always_inline void limit_met(__u64 *count, __u32 chain)
 {
 	if (count)

@@ -104,8 +104,8 @@ static long path_name(__u32 i, struct taking *t)
 }
 
 #ifdef ROSE_OLD
-/* The state of functions below. They have only numbers as arguments, so that old verifiers check them once. `at` is the
- * index of the stack. */
+/* The state that the functions below share. Their arguments are only numbers, so that old verifiers check each function
+ * once. `at` is the index of the stack in rose_stacks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -198,8 +198,8 @@ static long note_area(struct task_struct *task, struct vm_area_struct *area, str
 	return 0;
 }
 
-/* Repeated while another thread changes the memory map (for example because a thread starts), which takes microseconds.
- */
+/* Looks up t->wanted. Called again while another thread is changing the memory map (for example to start a thread),
+ * which takes microseconds. */
 static long try_find(__u32 i, struct taking *t)
 {
 	t->err = rose_find_area(rose_current_btf(), t->wanted, note_area, t);
@@ -252,7 +252,7 @@ static long scan_word(__u32 i, struct taking *t)
 }
 
 #ifdef ROSE_OLD
-/* Old verifiers check it once, because its argument is a number. The other state is in rose_takings. */
+/* Old verifiers check this function once, because its argument is a number. The other state is in rose_takings. */
 __noinline int rose_scan_word(__u32 i)
 {
 	struct taking *room = taking();
@@ -328,7 +328,7 @@ __noinline int rose_take_stack(__u32 index)
 	return 0;
 }
 
-/* The registers of a thread that is held in a call. */
+/* Reports the registers of a thread that is held in a call. */
 SEC("iter/task")
 int rose_registers(struct bpf_iter__task *ctx)
 {

@@ -176,7 +176,7 @@ static __always_inline int answer6(struct __sk_buff *skb, struct packet *packet)
 }
 
 /* Drops a packet that a rule stops, or turns it into a response. `back`: how to redirect the response to the sender. */
-#ifdef ROSE_OLD /* rose_cut and the function that tries links would together exceed the stack */
+#ifdef ROSE_OLD /* inlined into rose_cut, it would exceed the stack together with the function that tries links */
 static __noinline
 #else
 static __always_inline

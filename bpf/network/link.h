@@ -53,8 +53,8 @@ struct rose_room {
 		__u32 rule, at, size, found;
 	} searching;
 };
-/* Each processor has several, because the program that uses one may be interrupted, and the interrupt may handle
- * another packet. */
+/* Each processor has several elements, because an interrupt that handles another packet may interrupt the program that
+ * uses one of them. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 3);
@@ -109,8 +109,8 @@ static long look_here(__u32 i, void *data)
 }
 
 #ifdef ROSE_OLD
-/* Old verifiers check a function once if its arguments are only numbers and the packet. The other state is in
- * rose_rooms. */
+/* Old verifiers check a function once if its only arguments are numbers and the packet. All other state of these
+ * functions is in rose_rooms. */
 __noinline int rose_look_here(__u32 slot, __u32 i)
 {
 	struct rose_room *room = bpf_map_lookup_elem(&rose_rooms, &slot);
@@ -142,8 +142,8 @@ static long look_in_chunk(__u32 i, void *data)
 	size = search->size - i * CHUNK;
 	if (size < length)
 		return 1;
-	/* The size is written as `more + 1`, because Linux 6.1 knows that such a sum is not 0, but learns nothing from
-	 * a test of the size. */
+	/* The size is written as `more + 1`, because the verifier of Linux 6.1 knows that such a sum is not 0, but
+	 * learns nothing from a test of the size. */
 	more = size - 1;
 	if (more >= CHUNK + ROSE_PAYLOAD_BYTES)
 		more = CHUNK + ROSE_PAYLOAD_BYTES - 1;
@@ -409,7 +409,7 @@ static __always_inline int over_links(struct __sk_buff *skb, const struct rose_s
 	over.where = room->over.where;
 	rose_leave(&room->busy);
 #else
-	/* Hides from the verifier what it knows about the packet, for the reason given at try_rules(). */
+	/* Makes the verifier assume that the fields of *packet may have any value, for the reason given at try_rules(). */
 	if (bpf_probe_read_kernel(packet, sizeof(*packet), packet))
 		return TCX_NEXT;
 	bpf_loop(set->rules, try_link, &over, 0);

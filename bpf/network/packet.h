@@ -1,11 +1,12 @@
-/* Parses a packet: its headers, the nodes that sent it and will receive it, and whether a rule applies to it.
+/* Parses the headers of a packet, and determines whether a rule applies to it. The callers determine the nodes that
+ * send and receive the packet.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_NETWORK_PACKET_H
 #define ROSE_NETWORK_PACKET_H
 
 enum {
 	NOBODY = -1,
-	OURS = 0x726f7365,	/* mark of responses of these programs, which always pass */
+	OURS = 0x726f7365,	/* mark of the responses that these programs send; such packets always pass */
 	/* mark of packets that a bad link has delayed or duplicated: no further link applies to them */
 	COPY = 0x726f7366,
 	LOOPBACK = 1,		/* interface number of loopback in every network namespace */

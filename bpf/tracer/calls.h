@@ -66,8 +66,8 @@ static __always_inline __u32 open_flags_of(const volatile struct rose_call_signa
 	return flags;
 }
 
-/* ROSE_DYING if the process ends. The kernel then lets its calls fail in many ways: fork and page faults for lack of
- * memory, waits as interrupted, writes as incomplete. Also ROSE_DYING while the process is stopped or frozen. */
+/* Returns ROSE_DYING if the process is ending, stopping or freezing. While a process ends, its calls fail in many ways:
+ * fork and page faults fail for lack of memory, waits are interrupted, and writes are incomplete. */
 static __always_inline __u8 call_state(struct task_struct *task)
 {
 	enum { SIGKILL_BIT = 1 << 8, ENDING = SIGNAL_GROUP_EXIT | SIGNAL_GROUP_COREDUMP };
@@ -101,8 +101,8 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 	if (nr >= ROSE_SYSCALLS || (BPF_CORE_READ(task, thread_info.ROSE_THREAD_FLAGS) & ROSE_COMPAT)) {
 		struct rose_stats *stats = failed ? stats_of(node) : NULL;
 
-		/* The call is not in the 64-bit table, so its name is unknown. (-1 is a call that ptrace or seccomp
-		 * skipped. The kernel did not cause its failure.) */
+		/* The call is not in the 64-bit table, so its name is unknown. (The number -1 means that ptrace or
+		 * seccomp skipped the call, so the kernel did not cause its failure.) */
 		if (stats && nr != (__u64)-1)
 			__sync_fetch_and_add(&stats->foreign, 1);
 		return 0;
@@ -197,7 +197,8 @@ static __always_inline struct rose_call *begin_silent(struct scratch *s, __u32 n
 }
 
 /* Records a read or write that moved fewer bytes than were asked for. On a regular file, this is a failure, unless a
- * read reached the end of the file. */
+ * read reached the end of the file, or the file system is the kernel's own. If the file is not a regular file, only
+ * stores `key` in *stream, so that rose_sys_exit ignores further calls on this descriptor. */
 static __noinline int record_short(struct pt_regs *regs, __s64 result, __u64 *stream, __u64 key)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -271,7 +272,7 @@ int BPF_PROG(rose_sys_exit, struct pt_regs *regs, long ret)
 			return record_short(regs, ret, stream, key);
 		}
 	} else if (ret <= -512 && ret >= -516) {
-		/* ERESTART* is internal to the kernel and the program never sees it; see note_interrupted() */
+		/* ERESTART* is internal to the kernel, and programs never see it; see note_interrupted() */
 		return 0;
 	}
 	return record_call(regs, ret);

@@ -1,6 +1,6 @@
-/* Target cgroups that are created and removed. A unit or container that is restarted has a cgroup with the same path
- * and another id. The programs handle this before the cgroup's folder becomes visible, so that its first process is
- * traced from its first instruction.
+/* Creation and removal of target cgroups. A unit or container that is restarted has a cgroup with the same path and
+ * another id. The programs enter this id into the maps before the cgroup's folder becomes visible, so that its first
+ * process is traced from its first instruction.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_CGROUPS_H
 #define ROSE_TRACER_CGROUPS_H
@@ -12,8 +12,8 @@ static __always_inline void report_cgroup(__u32 node, __u64 id, __u32 place, boo
 	struct rose_cgroup record = {.id = id, .place = place, .gone = gone};
 
 	fill_head(&record.head, ROSE_CGROUP, sizeof(record), node);
-	/* The record is not an event and is not counted as one. If it is lost, packets of the new cgroup are not
-	 * traced. */
+	/* The record is not an event and is not counted as one. User space needs it to trace the packets of a new
+	 * cgroup. So if the ring is full, rose_missed makes user space check all cgroups. */
 	if (bpf_ringbuf_output(&rose_ring, &record, sizeof(record), BPF_RB_FORCE_WAKEUP))
 		__sync_fetch_and_add(&rose_missed.cgroups, 1);
 }

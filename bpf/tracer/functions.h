@@ -5,8 +5,8 @@
 
 #include "tracer/records.h"
 
-/* Counts an entry. A probe belongs to the file, so it slows every process that executes the file, and all of them are
- * counted. Returns the node, or -1. */
+/* Counts an entry. A probe belongs to the file, so it slows every process that executes the file. Therefore, entries of
+ * processes that belong to no node are counted, too. Returns the node, or -1. */
 static __always_inline __s32 count_entry(__u32 function)
 {
 	__s32 node = node_of_current(bpf_get_current_pid_tgid() >> 32, NULL);
@@ -34,7 +34,8 @@ int rose_function(void *ctx)
 	return 0;
 }
 
-/* Java methods: the agent in the JVM (src/jvm/agent) calls rose_jvm_enter(name, let_go). */
+/* Java methods: the agent in the JVM (src/jvm/agent) calls rose_jvm_enter(name, let_go). `let_go` is not 0 if the agent
+ * does not report further entries of the method. */
 SEC("uprobe")
 int rose_method(void *ctx)
 {

@@ -1,5 +1,5 @@
-/* What the tracer's programs share: settings that user space makes before loading, maps, the node of a task, counters,
- * the ring.
+/* What the tracer's programs share: constants that user space sets before loading, maps, the ring, and functions that
+ * determine the node of a task and send records.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_MAPS_H
 #define ROSE_TRACER_MAPS_H
@@ -126,8 +126,8 @@ struct {
 } rose_calls SEC(".maps");
 
 /* Numbers of entries, at [function * (nodes + 1) + node]. The last element of each function is for processes that
- * belong to no node, because a watched function slows them as well. The reader maps this array, because it reads it
- * many times per second. */
+ * belong to no node, because a watched function slows them as well. User space maps this array, because it reads the
+ * array many times per second. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -152,8 +152,8 @@ struct {
 	__type(value, __u64);
 } rose_comings SEC(".maps");
 
-/* The nodes' addresses: messages to and from them are recorded (rose_node_addrs). The number of recorded messages of
- * each node (rose_gates). */
+/* rose_node_addrs: the nodes' addresses; messages to and from them are recorded. rose_gates: by node, the counters that
+ * limit the recorded messages. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -188,7 +188,7 @@ struct {
 	__type(value, struct scratch);
 } rose_scratch SEC(".maps");
 
-/* Entries for storms: rose_storm_slots for each CPU. */
+/* Entries for storms: each CPU has a table of rose_storm_slots entries. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);

@@ -25,8 +25,8 @@ static __always_inline bool is_service(const __u8 *address, __u16 port)
 	return bpf_map_lookup_elem(&rose_services, &key);
 }
 
-/* True if the remote port identifies the pair, false if the local port does. The other port is ephemeral: a connection
- * that is made again uses another one. */
+/* True if the remote port identifies the pair, false if the local port does. The other port is usually ephemeral and
+ * changes when the client reconnects. */
 static __always_inline bool remote_is_service(const struct rose_connection *conn)
 {
 	bool remote = is_ephemeral(conn->remote_port), local = is_ephemeral(conn->local_port);
@@ -286,15 +286,16 @@ static __noinline int end_silence(struct rose_pair *pair, struct rose_pair_state
 		record.pair = *pair;
 		emit(pair->node, &record, sizeof(record), false);
 	}
-	/* Repeated silences are normal for this pair, unless the peer did not answer in them. */
+	/* Raise the usual gap, because repeated silences are normal for this pair. Do not raise it if an answer of the
+	 * peer is overdue. */
 	if (gap > usual && !rose_unanswered(state, now))
 		state->usual_ns = usual + (gap - usual) / (reported_ns ? 4 : 2);
 	return 0;
 }
 
-/* Determines whether this packet answers what this side sent during the pause of length `gap` before it. Returns 1 if
- * so, 0 if not, and -1 if this is unknown. What this side sent at the start of the pause does not count, because it was
- * itself an answer, which the next request acknowledges. */
+/* Determines whether a packet answers data that this side sent during the pause of length `gap` before the packet.
+ * Returns 1 if so, 0 if not, and -1 if this is unknown. Data that this side sent in the first half of the pause does
+ * not count, because it was itself an answer, which the peer's next request acknowledges. */
 static __always_inline int is_answer(struct __sk_buff *skb, __u64 gap)
 {
 	struct bpf_sock *sk = skb ? skb->sk : NULL;
@@ -307,7 +308,8 @@ static __always_inline int is_answer(struct __sk_buff *skb, __u64 gap)
 	return (__u64)((__u32)bpf_jiffies64() - tcp->lsndtime) * rose_network.tick_ns < gap / 2;
 }
 
-/* `skb` is NULL if the socket is not known. */
+/* Updates the state of the pair to which an arriving packet belongs. `skb` is NULL if the packet's socket is not known.
+ */
 static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff *skb)
 {
 	__u64 now = bpf_ktime_get_ns(), last, gap;
@@ -322,7 +324,8 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	if (!state) {
 		settled = false;
 		state = bpf_map_lookup_elem(&rose_fresh, &pair);
-		/* The pair is being moved at this moment, or the entry is left over from a move long ago. */
+		/* If the pair was moved more than a second ago, this entry is left over, because the entry in rose_pairs
+		 * has been evicted since. If the pair was moved more recently, it may still be being moved. */
 		if (state && has_moved(state) && now > state->first_ns + 1000000000) {
 			bpf_map_delete_elem(&rose_fresh, &pair);
 			state = NULL;
@@ -389,11 +392,11 @@ static __always_inline long load(void *ctx, __u32 off, void *to, __u32 size, boo
 static __always_inline bool parse(void *ctx, __u32 off, bool xdp, struct packet *p)
 {
 	struct rose_connection *conn = &p->conn;
-	/* The bytes from the ports on. */
 	union {
 		__u8 bytes[40];
 		__be32 words[10];
 	} head;
+	/* The transport header, which begins with the ports. */
 	union {
 		__u8 bytes[16];
 		__be16 ports[2];
@@ -508,8 +511,8 @@ static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 /* If an iterator finds silences, TCP packets serve only to relate clocks, and only few packets are needed for that. */
 __u64 rose_syn_ns SEC(".bss"); /* when the last SYN arrived whose ACK has not arrived yet */
 
-/* True if this is a TCP packet that belongs to no handshake, as most packets are. Calls no function, so that it costs
- * little. */
+/* True if this is a TCP packet that belongs to no handshake, which is true of most packets. Calls no function, so that
+ * it costs little. */
 static __always_inline bool is_in_stream(struct __sk_buff *skb)
 {
 	const __u8 *head = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
@@ -651,7 +654,7 @@ int rose_connections(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Whole interfaces are traced: addresses identify the nodes. */
+/* Handles a packet if whole interfaces are traced. Its local address identifies the node. */
 static __always_inline void saw_frame(void *ctx, bool xdp)
 {
 	struct packet p = {};
@@ -752,14 +755,14 @@ int BPF_PROG(rose_resent, const struct sock *sk)
 	if (!known)
 		return 0;
 	state = pair_of(&conn, known->node);
-	/* Packet losses while packets arrive are repaired immediately and do not count. */
+	/* If packets have arrived recently, the retransmission repairs the loss of single packets and does not count. */
 	if (state && !state->asked_ns && now - state->last_ns > 100000000)
 		state->asked_ns = now;
 	return 0;
 }
 
-/* Records a connection that this side closes after it was quiet. The peer answers this at once, unless it is cut off.
- */
+/* Records a connection that this side closes after it was quiet. The peer answers the FIN at once, unless it is
+ * partitioned. */
 static __noinline int note_closing(struct sock *sk, int before, int after)
 {
 	enum { ENETUNREACH_ = 101, ETIMEDOUT_ = 110, EHOSTUNREACH_ = 113 };

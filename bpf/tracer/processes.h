@@ -305,8 +305,8 @@ static long put_mapping(struct task_struct *task, struct vm_area_struct *vma, st
 	return 0;
 }
 
-/* Records an access to a mapped file that failed: the file system has no space or no data for it, or it is beyond the
- * end of the file. */
+/* Records an access to a mapped file that failed: the file system has no space or no data for the page, or the page is
+ * beyond the end of the file. */
 static __noinline int note_bus_error(struct kernel_siginfo *info)
 {
 	enum { BUS_ADRALN = 1 };
@@ -332,7 +332,8 @@ static __noinline int note_bus_error(struct kernel_siginfo *info)
 }
 
 /* Notes that the kernel itself sent SIGKILL. The OOM killer marks the processes that it kills, but also processes that
- * are already ending when memory runs out. It has killed a marked process only if the kernel sent it SIGKILL before. */
+ * are already ending when memory runs out. So it killed a marked process only if the kernel had sent SIGKILL to that
+ * process before. */
 static __always_inline void note_kill(struct kernel_siginfo *info, struct task_struct *task)
 {
 	enum { SEND_SIG_PRIV = 1 };
@@ -360,8 +361,9 @@ int rose_victim(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Records a call that failed because a signal interrupted it. Such a call returns an internal code. Only when the
- * signal's handler is about to run is it known whether the call is restarted or fails with EINTR. */
+/* Records a call that failed because a signal interrupted it. Such a call first returns a code that is internal to the
+ * kernel. Whether the call is restarted or fails with EINTR is decided only when the signal's handler is about to run.
+ */
 static __always_inline void note_interrupted(struct k_sigaction *action)
 {
 	enum { ERESTARTSYS = 512, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516, SA_RESTART = 0x10000000, EINTR = 4 };
@@ -414,7 +416,7 @@ int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_s
 	int ending;
 
 	if (sig == SIGCONT_) {
-		/* A stop signal does not always stop a process. If it did not, there was no pause. */
+		/* A stop signal does not always stop a process. If SIGCONT has ended no stop, there was no pause. */
 		__u64 key = task->tgid, now = bpf_ktime_get_ns();
 
 		end_pause(key, BPF_CORE_READ(task, signal, flags) & SIGNAL_CLD_MASK ? now : 0);
@@ -429,8 +431,8 @@ int BPF_PROG(rose_continued, int sig, struct kernel_siginfo *info, struct task_s
 	return 0;
 }
 
-/* If a cgroup is frozen, all cgroups below it are frozen, and each of them calls this. Only a node's own cgroup stands
- * for the node. If a cgroup below it is frozen alone, only a part of the node is paused. */
+/* If a cgroup is frozen, all cgroups below it are frozen, too, and this program runs for each of them. The whole node
+ * is paused only if its own cgroup is frozen. If only a cgroup below it is frozen, a part of the node is paused. */
 SEC("tp_btf/cgroup_notify_frozen")
 int BPF_PROG(rose_frozen, struct cgroup *cgroup, const char *path, int frozen)
 {
@@ -488,9 +490,9 @@ static __always_inline bool waits_for_vfork(struct task_struct *task)
 	return false;
 }
 
-/* The reader runs this over all tasks each second, because programs at context switches would cost too much. It reports
- * the threads of nodes that wait uninterruptibly, and those in the freezer of cgroup v1, which has no tracepoint. It
- * notes a pause for processes that were stopped before tracing began. */
+/* The reader runs this iterator over all tasks at least once per second, because programs at context switches would
+ * cost too much. It reports the threads of nodes that wait uninterruptibly, and those in the freezer of cgroup v1,
+ * which has no tracepoint. It also records a pause for processes that were stopped before tracing began. */
 SEC("iter/task")
 int rose_waits(struct bpf_iter__task *ctx)
 {

@@ -44,7 +44,7 @@ static __always_inline __u64 key_of(struct scratch *s, __u32 size)
 	return walk.key ? walk.key : 1;
 }
 
-/* True if the storm continues, so that it keeps its entry. */
+/* True if the storm is still going on. It then keeps its entry. */
 static __always_inline bool is_raging(const struct rose_storm *storm, __u64 now)
 {
 	return storm->seen > ROSE_STORM_FEW && now - storm->last_ns < ROSE_STORM_NS;

@@ -134,7 +134,7 @@ static __always_inline bool may_be_recorded(__u32 node, __u64 now)
 		gate->begin_ns = now;
 		gate->count = 0;
 	}
-	/* Other records need space in the ring as well, so messages fill only a part of it. */
+	/* Messages may fill only a part of the ring, because other records need space, too. */
 	__sync_fetch_and_add(&gate->count, 1);
 	if (gate->count <= ROSE_TRANSFER_RATE && bpf_ringbuf_query(&rose_ring, BPF_RB_AVAIL_DATA) < rose_ring_limit / 2)
 		return true;
@@ -168,7 +168,8 @@ static __noinline int record_transfer(struct transfer_call *call, __u64 header, 
 		else if (call->nr == NR_SENDTO || call->nr == NR_RECVFROM)
 			other_end(&conn, rose_argument(call->regs, 4));
 	}
-	/* A receiver of a datagram need not ask for the sender. If it did not, any node may have sent the datagram. */
+	/* A receiver of a datagram need not ask for the sender. If it did not, record the datagram anyway, because any
+	 * node may have sent it. */
 	if (!(call->taken && call->protocol == IPPROTO_UDP && conn.remote_port == 0) &&
 	    !bpf_map_lookup_elem(&rose_node_addrs, conn.remote))
 		return 0;

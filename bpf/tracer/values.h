@@ -53,7 +53,7 @@ static __noinline int fetch_value(const struct pt_regs *regs, const struct rose_
 		if (n <= 0)
 			return ROSE_UNREADABLE;
 		value->length = n - 1;
-		value->word = n; /* one more than `length`, which shows that the text may have been cut */
+		value->word = n; /* one more than `length`: the text may have been truncated */
 		if (n < ROSE_TEXT_BYTES)
 			value->word = n - 1;
 		return 0;
