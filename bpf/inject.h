@@ -83,7 +83,7 @@ enum rose_chain_flags {
 	ROSE_MAIN_ONLY = 2,		/* scope = "main" */
 	ROSE_AT_WORKLOAD = 4,		/* has neither conditions nor `after`: the start of the workload opens it */
 	ROSE_MAIN_SPARED = 8,		/* scope = "others" */
-	/* an event. Its conditions count even while `after_left`, the number of chains that must come first, is not 0 */
+	/* an event. Its conditions count even while `after_left`, the number of chains that come first, is not 0 */
 	ROSE_IN_TURN = 16,
 	ROSE_HOLDS = 32,  /* with ROSE_IN_TURN: a thread that meets the last condition too early is held there */
 };
@@ -248,7 +248,8 @@ struct rose_notice {
 struct rose_settings {
 	__u32 levels[4];		/* depths of the nodes' cgroups; 0: unused */
 	__u32 pending;			/* threads in rose_pending; if 0, sys_exit returns immediately */
-	/* must stay 0: steps that were abandoned because other threads changed the word each time, or made without a lock */
+	/* Steps that were abandoned because other threads changed the word each time, or that were made without the
+	 * lock. Must stay 0. */
 	__u32 contended;
 	__u32 restarts;			/* threads in rose_restarts */
 	__u32 rules;

@@ -98,7 +98,7 @@ enum rose_piece_kind {
 	ROSE_PIPE = 8,   /* u64 inode number */
 	ROSE_ANON = 9,   /* text: the kind of a file without a path, such as "[eventpoll]" */
 	ROSE_NETLINK = 10, /* u64: the protocol, which identifies the kernel's end */
-	ROSE_NAME = 11,  /* text: the method that was entered */
+	ROSE_NAME = 11,  /* text: the function that was entered (ROSE_NAMED) */
 };
 /* The last part of a call or process that belongs to a storm: struct rose_storm_mark. */
 enum { ROSE_STORM = 16 };
@@ -165,8 +165,8 @@ struct rose_entered {
 	rose_u32 link; /* number of the BPF link; for a short time, two links may report the same entry */
 };
 ROSE_SIZE(struct rose_entered, 32);
-/* A value of `function`: a Java method, whose name follows as a part. If `link` is 1, further entries of the method are
- * not reported. */
+/* A value of `function`: a function of Java, Python or JavaScript, whose name follows as a part. If `link` is 1, the
+ * next entries of the function are not reported. */
 #define ROSE_NAMED 0xffffffffu
 
 /* ---- requested values: user space describes the location of each value to the programs ---- */

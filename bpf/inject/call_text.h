@@ -88,7 +88,8 @@ static __always_inline void push(struct call_scratch *scratch, __u8 c)
 	if (at <= scratch->floor)
 		return;
 	at--;
-	/* Without this, clang compares before it subtracts, and the verifier of Linux 6.1 does not know the bound of `at`. */
+	/* Without this, clang compares before it subtracts, and the verifier of Linux 6.1 does not know the bound of
+	 * `at`. */
 	barrier_var(at);
 	if (at >= ARENA)
 		return;

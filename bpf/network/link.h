@@ -409,7 +409,7 @@ static __always_inline int over_links(struct __sk_buff *skb, const struct rose_s
 	over.where = room->over.where;
 	rose_leave(&room->busy);
 #else
-	/* Makes the verifier assume that the fields of *packet may have any value, for the reason given at try_rules(). */
+	/* Makes the verifier assume that the fields of *packet may have any value. try_rules() gives the reason. */
 	if (bpf_probe_read_kernel(packet, sizeof(*packet), packet))
 		return TCX_NEXT;
 	bpf_loop(set->rules, try_link, &over, 0);

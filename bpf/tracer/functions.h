@@ -34,8 +34,8 @@ int rose_function(void *ctx)
 	return 0;
 }
 
-/* Java methods: the agent in the JVM (src/jvm/agent) calls rose_jvm_enter(name, let_go). `let_go` is not 0 if the agent
- * does not report further entries of the method. */
+/* Functions of Java, Python and JavaScript: the agent in the process (src/jvm, src/python, src/javascript) calls
+ * rose_jvm_enter(name, let_go). `let_go` is not 0 if the agent does not report the next entries of the function. */
 SEC("uprobe")
 int rose_method(void *ctx)
 {

@@ -324,8 +324,9 @@ static __noinline int saw_packet(struct packet *p, __u32 node, struct __sk_buff 
 	if (!state) {
 		settled = false;
 		state = bpf_map_lookup_elem(&rose_fresh, &pair);
-		/* If the pair was moved more than a second ago, this entry is left over, because the entry in rose_pairs
-		 * has been evicted since. If the pair was moved more recently, it may still be being moved. */
+		/* If the pair was moved more than a second ago, this entry is left over, because the entry in
+		 * rose_pairs has been evicted since. If the pair was moved more recently, the move may be unfinished.
+		 */
 		if (state && has_moved(state) && now > state->first_ns + 1000000000) {
 			bpf_map_delete_elem(&rose_fresh, &pair);
 			state = NULL;
@@ -755,7 +756,7 @@ int BPF_PROG(rose_resent, const struct sock *sk)
 	if (!known)
 		return 0;
 	state = pair_of(&conn, known->node);
-	/* If packets have arrived recently, the retransmission repairs the loss of single packets and does not count. */
+	/* If packets have arrived recently, the retransmission repairs the loss of a packet and does not count. */
 	if (state && !state->asked_ns && now - state->last_ns > 100000000)
 		state->asked_ns = now;
 	return 0;

@@ -219,7 +219,7 @@ bool decode_call(std::span<const std::byte> record, Decoded& out) {
   return true;
 }
 
-// Decodes the name of a Java method into `path`.
+// Decodes the name of a function of Java, Python or JavaScript into `path`.
 bool decode_name(std::span<const std::byte> rest, Decoded& out) {
   rose_piece piece;
   if (!read_as(rest, piece) || piece.kind != ROSE_NAME) return false;

@@ -29,7 +29,8 @@
 namespace rose::observe {
 namespace {
 
-// The functions through which a JVM's agent reports method entries and values (jvm/agent/stubs.h).
+// The functions through which agents report entries of functions (of Java, Python and JavaScript), and the agent of a
+// JVM reports values (jvm/agent/stubs.h).
 constexpr const char *kMethodStub = "rose_jvm_enter", *kValueStub = "rose_jvm_value";
 constexpr std::uint64_t kLeastMemory = std::uint64_t{2} << 20;
 

@@ -76,10 +76,11 @@ struct TracerOptions {
   bool inlined = false;          // copies of functions that were inlined are watched, too
   // Maps files that are not executed themselves to equal files that the targets execute.
   std::map<std::filesystem::path, std::filesystem::path> copies;
-  std::vector<std::filesystem::path> method_agents;  // files of the JVM agent (jvm) whose method entries are recorded
-  std::vector<ValuePlace> values;                    // recorded in addition to the window, see take_values()
-  double values_share = 0.05;                        // share of one CPU that all their locations together may cost
-  std::vector<std::filesystem::path> value_agents;   // files of the JVM agent that reports values
+  // files of the agents (of Java, Python and JavaScript) that report entries of functions
+  std::vector<std::filesystem::path> method_agents;
+  std::vector<ValuePlace> values;                   // recorded in addition to the window, see take_values()
+  double values_share = 0.05;                       // share of one CPU that all their locations together may cost
+  std::vector<std::filesystem::path> value_agents;  // files of the JVM agent that reports values
   bool messages = false;            // record messages between nodes in addition to the window, see take_messages()
   std::string host_node;            // Meta.node
   std::vector<std::string> labels;  // for all targets: "cluster:east"

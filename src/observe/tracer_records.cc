@@ -127,7 +127,8 @@ void KernelTracer::take(std::span<const std::byte> record) {
   window_->add(decoded_);
 }
 
-// Warns of a method that the JVM's agent has detached because it was entered too often.
+// Warns of a function that an agent (of Java, Python or JavaScript) does not report for now, because the function was
+// entered too often.
 void KernelTracer::warn_of_hot_method() {
   if ((decoded_.event.flags & trace::kTruncated) == 0) return;
   log::warn_once(
