@@ -594,6 +594,12 @@ ROSE_SIZE(struct rose_call_signature, 16);
  * ROSE_PROC_MAIN is set for a main process. */
 enum { ROSE_PROC_MAIN = 0x80000000u, ROSE_PROC_NODE = 0x7fffffffu };
 
+/* A socket that existed before tracing began. */
+struct rose_found_socket {
+	rose_u32 owner; /* node + 1 */
+	rose_u32 port;  /* its local port, or 0 if it had none */
+};
+
 struct rose_node {
 	rose_u32 main_tgid;
 	rose_u32 planned;

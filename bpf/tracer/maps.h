@@ -242,6 +242,16 @@ struct {
 	__type(value, __u32);
 } rose_sockets SEC(".maps");
 
+/* The sockets that existed before tracing began, by the lower half of their address, until their first packet. An
+ * iterator finds them. It cannot write to rose_sockets itself: recent verifiers (Linux 6.18.44) do not trust the pointers
+ * that it reads, and old kernels do not allow the helper there. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, struct rose_found_socket);
+} rose_found SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 256);
@@ -348,14 +358,16 @@ static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup)
 	return -1;
 }
 
-/* The node of a task. The task need not be the current one. */
+/* The node of a task, or -1. The task need not be the current one. */
 static __always_inline __s32 node_of_task(struct task_struct *task, __u32 tgid, bool *is_main)
 {
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
 
 	if (value) {
+		__u32 node = *value & ROSE_PROC_NODE;
+
 		*is_main = *value & ROSE_PROC_MAIN;
-		return *value & ROSE_PROC_NODE;
+		return node == ROSE_PROC_NODE ? -1 : (__s32)node;
 	}
 	return node_of_cgroup(BPF_CORE_READ(task, cgroups, dfl_cgrp));
 }

@@ -483,6 +483,31 @@ ROSE_ONCE int rose_parse_xdp(struct xdp_md *ctx, __u32 off, struct packet *p)
 	return p && parse(ctx, off, true, p);
 }
 
+/* The lower half of a pointer, which is a number for the verifier. It refuses whole pointers as keys of maps. */
+static __always_inline __u32 lower_half(const void *pointer)
+{
+	__u64 low;
+
+	asm volatile("r1 = %1; w1 = w1; %0 = r1" : "=r"(low) : "r"(pointer) : "r1");
+	return low;
+}
+
+/* The node + 1 of a socket that existed before tracing began, or NULL. Stores it in the socket, so that the sockets that
+ * it accepts inherit it. The port must be the same, because the address may be that of a newer socket. */
+static __always_inline __u32 *owner_of_found(struct bpf_sock *sk)
+{
+	__u32 key = lower_half(sk), owner;
+	struct rose_found_socket *found;
+
+	found = bpf_map_lookup_elem(&rose_found, &key);
+	sk = found ? bpf_sk_fullsock(sk) : NULL;
+	if (!sk || (found->port && found->port != sk->src_port))
+		return NULL;
+	owner = found->owner;
+	bpf_map_delete_elem(&rose_found, &key);
+	return bpf_sk_storage_get(&rose_sockets, sk, &owner, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 /* The node + 1 of a packet's socket. Called if the cgroup alone does not determine the node. */
 static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 {
@@ -490,6 +515,8 @@ static __noinline __u32 node_of_socket(struct __sk_buff *skb, __u64 attached)
 		struct bpf_sock *sk = skb->sk;
 		__u32 *owner = sk ? bpf_sk_storage_get(&rose_sockets, sk, NULL, 0) : NULL;
 
+		if (!owner && sk)
+			owner = owner_of_found(sk);
 		if (owner)
 			return *owner;
 	}
@@ -565,7 +592,7 @@ int rose_socket(struct bpf_sock *sk)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
 
-	if (value) {
+	if (value && (*value & ROSE_PROC_NODE) != ROSE_PROC_NODE) {
 		__u32 node = (*value & ROSE_PROC_NODE) + 1;
 
 		bpf_sk_storage_get(&rose_sockets, sk, &node, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -573,33 +600,30 @@ int rose_socket(struct bpf_sock *sk)
 	return 1;
 }
 
-/* Stores the node in sockets that were created before tracing began. Does nothing on old kernels, whose iterators
- * cannot access the storage of sockets. */
+/* Finds the sockets that were created before tracing began. node_of_socket() stores the node in them. */
 SEC("iter/task_file")
 int rose_socket_scan(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
-#ifndef ROSE_OLD
-	struct socket *socket;
-	__u32 *value, tgid;
+	struct rose_found_socket found = {};
+	__u32 *value, tgid, key;
 	struct sock *sk;
 
 	if (!task || !file)
 		return 0;
 	tgid = task->tgid;
 	value = bpf_map_lookup_elem(&rose_procs, &tgid);
-	if (!value)
+	if (!value || (*value & ROSE_PROC_NODE) == ROSE_PROC_NODE)
 		return 0;
-	socket = bpf_sock_from_file(file);
-	sk = socket ? socket->sk : NULL;
-	if (sk) {
-		__u32 node = (*value & ROSE_PROC_NODE) + 1;
-
-		bpf_sk_storage_get(&rose_sockets, sk, &node, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	}
-#endif
-	return task && file ? 0 : 0;
+	sk = rose_sock_of(file);
+	if (!sk)
+		return 0;
+	key = lower_half(sk);
+	found.owner = (*value & ROSE_PROC_NODE) + 1;
+	found.port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	bpf_map_update_elem(&rose_found, &key, &found, BPF_ANY);
+	return 0;
 }
 
 static __always_inline __u32 jiffies_since_received(struct sock *sk, __u32 now)

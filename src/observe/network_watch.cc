@@ -92,6 +92,8 @@ void NetworkWatch::prepare(const Kernel& kernel, const TracerOptions& options, c
   for (const auto& one : places.cgroups()) plan(one, false);
   for (const auto& one : surrounding) plan(one, true);
   by_socket_ = interfaces_.empty() && !surrounding.empty();
+  found_ = by_socket_ ? pairs_ / 4 : 1;
+  bpf_map__set_max_entries(kernel_.found, kernel::lru_entries(found_));
 
   const bool any = !interfaces_.empty() || !counted_.empty();
   // On whole interfaces, packets need not belong to sockets of this host, so sockets are not sampled there.
@@ -148,7 +150,8 @@ std::uint64_t NetworkWatch::kernel_bytes() const {
   return pairs * 2 * (sizeof(rose_pair) + sizeof(rose_pair_state) + kElement) +
          pairs * (sizeof(rose_connection) + sizeof(rose_connection_state) + kElement) +
          std::uint64_t{kernel::lru_entries(pairs_ / 4)} * (sizeof(rose_connection) + 8 + kElement) +
-         std::uint64_t{kernel::lru_entries(pairs_ / 32)} * (sizeof(rose_hosts) + sizeof(rose_handshakes) + kElement);
+         std::uint64_t{kernel::lru_entries(pairs_ / 32)} * (sizeof(rose_hosts) + sizeof(rose_handshakes) + kElement) +
+         std::uint64_t{kernel::lru_entries(found_)} * (sizeof(std::uint32_t) + sizeof(rose_found_socket) + kElement);
 }
 
 Result<void> NetworkWatch::attach(const rose_network_counts* counts) {

@@ -31,7 +31,7 @@ class NetworkWatch {
   // Owned by the tracer's skeleton.
   struct Kernel {
     bpf_program *ingress, *tc, *xdp, *closed, *resent, *socket, *socket_scan;
-    bpf_map *pairs, *fresh, *connections, *over, *addresses, *attached, *handshakes;
+    bpf_map *pairs, *fresh, *connections, *over, *addresses, *attached, *handshakes, *found;
     rose_network_settings* settings;
     bpf_program* tcp;
     bpf_map* closing;
@@ -103,6 +103,7 @@ class NetworkWatch {
   std::size_t scans_ = 0;
   std::int64_t delay_ns_ = 0;
   std::uint32_t pairs_ = 0;
+  std::uint32_t found_ = 0;  // sockets that existed before tracing began
   std::vector<Fd> links_;
 };
 

@@ -154,11 +154,10 @@ Result<void> KernelTracer::set_constants() {
 NetworkWatch::Kernel KernelTracer::network_parts() const {
   const auto& maps = skeleton_->maps;
   const auto& progs = skeleton_->progs;
-  return {progs.rose_ingress,     progs.rose_tc,        progs.rose_xdp,
-          progs.rose_closed,      progs.rose_resent,    progs.rose_socket,
-          progs.rose_socket_scan, maps.rose_pairs,      maps.rose_fresh,
-          maps.rose_conns,        maps.rose_over,       maps.rose_addresses,
-          maps.rose_attached,     maps.rose_handshakes, &skeleton_->rodata->rose_network,
+  return {progs.rose_ingress,     progs.rose_tc,        progs.rose_xdp,         progs.rose_closed,
+          progs.rose_resent,      progs.rose_socket,    progs.rose_socket_scan, maps.rose_pairs,
+          maps.rose_fresh,        maps.rose_conns,      maps.rose_over,         maps.rose_addresses,
+          maps.rose_attached,     maps.rose_handshakes, maps.rose_found,        &skeleton_->rodata->rose_network,
           progs.rose_connections, maps.rose_closing};
 }
 
