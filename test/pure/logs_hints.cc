@@ -139,6 +139,14 @@ TEST_CASE("a node that does not answer may also have ended or been paused", "[lo
   REQUIRE(gone.find(Hint::Kind::stop, "n2") != nullptr);
   CHECK(gone.find(Hint::Kind::stop, "n2")->weight < both.find(Hint::Kind::stop, "n2")->weight);
   CHECK(Hinted({lost + "2026-01-02 03:04:09 WARN n3 is unreachable\n"}, {}).find(Hint::Kind::stop, "n2") == nullptr);
+  // An unreachable host may be off, or its container was removed, but it is not paused.
+  const Hinted away({"2026-01-02 03:04:05 ERROR dial tcp n2:7000: connect: no route to host\n"}, {});
+  REQUIRE(away.find(Hint::Kind::end, "n2") != nullptr);
+  CHECK(away.find(Hint::Kind::end, "n2")->weight < away.find(Hint::Kind::silence, "n1")->weight);
+  CHECK(away.find(Hint::Kind::stop, "n2") == nullptr);
+  // Without a route, this host's own network is down.
+  CHECK(Hinted({"2026-01-02 03:04:05 ERROR dial tcp n2:7000: connect: network is unreachable\n"}, {})
+            .find(Hint::Kind::end, "n2") == nullptr);
   // The same must follow from logs without times.
   REQUIRE(Hinted({"lost connection to n2\n"}, {}).find(Hint::Kind::end, "n2") != nullptr);
 }

@@ -34,6 +34,9 @@ constexpr double kEndedOrCut = 0.7;
 // times these factors is below the weight from which diagnose lets a hint explain other hints (kLeastReported).
 constexpr double kEndedUnanswered = 0.48;
 constexpr double kPausedUnanswered = 0.45;
+// The same for an end if the host is unreachable (EHOSTUNREACH): nothing answers at the address of a container that was
+// removed or of a machine that is off. The end of a process alone does not explain it.
+constexpr double kEndedUnreachable = 0.3;
 // The same for a pause if no message reports a timeout. A failure detector that reports a peer as unreachable or lost
 // also waited for it, but some programs report a peer that left on request in the same words. Only for a peer that is
 // missed alone, because several nodes rarely stand still in one outage.
@@ -159,7 +162,9 @@ void find_missed_ends(Findings& found) {
   std::map<std::string, std::size_t> missed;  // key: the missing node; value: the hint with the greatest weight
   for (std::size_t i = 0; i < found.hints.size(); ++i) {
     const Hint& hint = found.hints[i];
-    if (hint.kind != Hint::Kind::silence || hint.unreachable || hint.peer.empty()) continue;
+    if (hint.kind != Hint::Kind::silence || hint.peer.empty()) continue;
+    // Without a route, or without a name that resolves, the packets do not even reach the network of the peer.
+    if (hint.unreachable && (hint.no_route || hint.unnamed)) continue;
     const auto [first, fresh] = missed.try_emplace(hint.peer, i);
     if (!fresh && hint.weight > found.hints[first->second].weight) first->second = i;
   }
@@ -186,7 +191,7 @@ void find_missed_ends(Findings& found) {
         !silence.closed && std::all_of(missed.begin(), missed.end(), [&, &name = name](auto& other) {
           return other.first == name || found.hints[other.second].node != silence.node;
         });
-    if (unanswered && !stands && (timed_out || gone_alone)) {
+    if (unanswered && !stands && !silence.unreachable && (timed_out || gone_alone)) {
       Hint& stop = found.add(Hint::Kind::stop, silence.log, message,
                              (timed_out ? kPausedUnanswered : kPausedGone) * silence.weight);
       stop.node = name;
@@ -200,7 +205,10 @@ void find_missed_ends(Findings& found) {
     // lets the end explain the silence. Otherwise the weight of the end is too low for that, so the weight of the
     // silence is lowered instead of that of the end.
     const bool closed_by_unnamed = silence.closed && silence.unnamed;
-    const double ended = closed_by_unnamed ? 1 : unanswered && timed_out ? kEndedUnanswered : kEndedOrCut;
+    const double ended = closed_by_unnamed         ? 1
+                         : silence.unreachable     ? kEndedUnreachable
+                         : unanswered && timed_out ? kEndedUnanswered
+                                                   : kEndedOrCut;
     if (closed_by_unnamed) found.hints[i].weight *= kEndedOrCut;
     Hint& hint = found.add(Hint::Kind::end, silence.log, message,
                            ended * silence.weight / static_cast<double>(missed_together(found, silence)));
