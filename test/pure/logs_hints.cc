@@ -139,6 +139,11 @@ TEST_CASE("a node that does not answer may also have ended or been paused", "[lo
   REQUIRE(gone.find(Hint::Kind::stop, "n2") != nullptr);
   CHECK(gone.find(Hint::Kind::stop, "n2")->weight < both.find(Hint::Kind::stop, "n2")->weight);
   CHECK(Hinted({lost + "2026-01-02 03:04:09 WARN n3 is unreachable\n"}, {}).find(Hint::Kind::stop, "n2") == nullptr);
+  // The few messages of n2 do not show whether it ended, but a paused node goes on.
+  const std::string late = "2026-01-02 03:04:05 WARN n2: read timed out\n";
+  const Hinted excerpt({late, "2026-01-02 03:04:30 INFO n2 serves\n"}, {});
+  CHECK(excerpt.find(Hint::Kind::end, "n2") == nullptr);
+  CHECK(excerpt.find(Hint::Kind::stop, "n2") != nullptr);
   // An unreachable host may be off, or its container was removed, but it is not paused.
   const Hinted away({"2026-01-02 03:04:05 ERROR dial tcp n2:7000: connect: no route to host\n"}, {});
   REQUIRE(away.find(Hint::Kind::end, "n2") != nullptr);

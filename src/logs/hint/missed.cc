@@ -42,14 +42,16 @@ constexpr double kEndedUnreachable = 0.3;
 // missed alone, because several nodes rarely stand still in one outage.
 constexpr double kPausedGone = 0.25;
 
+// True if the node's log has too few messages to decide whether the node went on.
+bool is_excerpt(const NodeLog& log) { return log.messages.size() <= kExcerpt || !is_timed(log); }
+
 // True if the node's log shows that the node survived, or has too few messages to decide. Several messages after `ts`
 // are proof, because inaccurate clocks do not explain them.
 bool lives_on(const Findings& found, const std::string& name, std::int64_t ts) {
   const NodeLog* log = found.log_of(name);
   if (log == nullptr) return false;
   const std::vector<Message>& all = log->messages;
-  return all.size() <= kExcerpt || !is_timed(*log) || all.back().ts_ns > ts + kEarlyEnd ||
-         all[all.size() - 2].ts_ns > ts + kNoticedTogether;
+  return is_excerpt(*log) || all.back().ts_ns > ts + kEarlyEnd || all[all.size() - 2].ts_ns > ts + kNoticedTogether;
 }
 
 // True if the node's log begins with the same message as in the run without faults, that is, with the program's start,
@@ -174,7 +176,9 @@ void find_missed_ends(Findings& found) {
       return hint.kind == Hint::Kind::end && hint.node == name;
     });
     // If nodes report that partitioned nodes are connected again, a node that was missing had not ended.
-    if (reported || (found.reunited && !silence.closed) || lives_on(found, name, silence.ts_ns) ||
+    const bool lives = lives_on(found, name, silence.ts_ns);
+    const NodeLog* log = found.log_of(name);
+    if (reported || (found.reunited && !silence.closed) || (lives && !is_excerpt(*log)) ||
         reports_it_too(found, name, silence))
       continue;
     const auto any_says = [&, &name = name](bool Hint::* what) {
@@ -200,7 +204,7 @@ void find_missed_ends(Findings& found) {
       stop.words += fmt::format("; {} may have stood still", name);
       bound_pause(found, name, stop);
     }
-    if (found.divided || goes_on_without_start(found, name, silence.ts_ns)) continue;
+    if (lives || found.divided || goes_on_without_start(found, name, silence.ts_ns)) continue;
     // A process that ends closes its connections, and a partition does not. If the message names the peer, diagnose
     // lets the end explain the silence. Otherwise the weight of the end is too low for that, so the weight of the
     // silence is lowered instead of that of the end.
