@@ -278,7 +278,10 @@ TEST_CASE("nodes whose processes share a cgroup each have their own silences") {
     for (Sender* sender : {&early_a, &to_a, &six_to_b, &to_b, &to_c, &to_d}) sender->send(1);
   }
   // Traffic to the second node stops, while traffic to the first node continues.
-  for (Sender* sender : {&six_to_b, &to_b, &to_c, &to_d}) sender->fall_silent();
+  for (Sender* sender : {&six_to_b, &to_b, &to_c, &to_d}) {
+    sender->send_steadily();
+    sender->fall_silent();
+  }
   trace::Trace trace;
   const auto missed = [&](const Sender& sender) {
     const auto found = silences(trace, sender);
