@@ -10,7 +10,7 @@
 
 namespace rose::diagnose {
 std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error) {
-  return fmt::format("{} {} {}", node, syscall, error);
+  return fmt::format("{} {} {}", node, syscall, error.empty() ? kShortCall : error);
 }
 std::string sign_of_end(std::string_view node) { return fmt::format("{} ended", node); }
 
@@ -20,7 +20,8 @@ std::set<std::string> signs_of(const trace::Trace& trace) {
     if ((event.flags & (trace::kInjected | trace::kPlanned | trace::kDying)) != 0) continue;
     const std::string_view node = event.node != 0 ? trace.str(event.node) : std::string_view(trace.meta.node);
     if (event.type == trace::EventType::scf)
-      found.insert(sign_of_call(node, kernel::syscall_name(event.syscall), kernel::errno_name(event.err)));
+      found.insert(sign_of_call(node, kernel::syscall_name(event.syscall),
+                                event.err == 0 ? std::string_view() : kernel::errno_name(event.err)));
     else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::crashed)
       found.insert(sign_of_end(node));
     else if (event.type == trace::EventType::ps && event.state == trace::ProcessState::exited && event.exit_code != 0)

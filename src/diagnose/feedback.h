@@ -13,9 +13,13 @@
 
 namespace rose::diagnose {
 
-// The observables in the trace of a run, as keys: "n2 connect ECONNREFUSED", "n2 ended". Injected and planned events
-// are left out.
+// The error in the key of a call that did less than requested, without an error.
+inline constexpr std::string_view kShortCall = "short";
+
+// The observables in the trace of a run, as keys: "n2 connect ECONNREFUSED", "n2 write short", "n2 ended". Injected and
+// planned events are left out.
 [[nodiscard]] std::set<std::string> signs_of(const trace::Trace& trace);
+// `error`: "" if the call did less than requested, without an error.
 [[nodiscard]] std::string sign_of_call(std::string_view node, std::string_view syscall, std::string_view error);
 [[nodiscard]] std::string sign_of_end(std::string_view node);
 

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "diagnose/conclude.h"
+#include "diagnose/feedback.h"
 #include "diagnose/move.h"
 #include "diagnose/survey.h"
 #include "kernel/syscalls.h"
@@ -61,6 +62,8 @@ bool same_causes(const Schedule& first, const Schedule& other) {
 // For people: an observable that signs_of() returns, "n2 connect ECONNREFUSED" or "n2 ended".
 std::string sign_in_words(const std::string& sign) {
   const std::vector<std::string> parts = split(sign, ' ');
+  if (parts.size() == 3 && parts[2] == kShortCall)
+    return fmt::format("{} of {} does less than requested, without an error", parts[1], parts[0]);
   if (parts.size() == 3) return fmt::format("{} of {} fails with {}", parts[1], parts[0], parts[2]);
   if (parts.size() == 2 && parts[1] == "ended") return fmt::format("{} ends itself or is killed", parts[0]);
   return sign;
@@ -75,11 +78,18 @@ struct Traces {
 
 Traces traces_of_call(const Fault& fault, const Candidate* candidate) {
   const std::string call = fault.call.syscall + (fault.call.path ? fmt::format(" of {}", *fault.call.path) : "");
-  const std::string error =
-      fault.error != 0 ? std::string(kernel::errno_name(fault.error)) : std::string("a result that is not true");
-  const std::string message = fault.error != 0 ? std::strerror(fault.error) : "";
-  Traces traces{fmt::format("{} of {} that fails with {}", call, fault.node, error),
-                fmt::format("whether the log of {} says \"{}\" at that time", fault.node, message)};
+  const bool is_short = fault.effect == schedule::Effect::bytes && fault.result == fault.effect_bytes;
+  Traces traces;
+  if (is_short)
+    traces = {fmt::format("{} of {} that does only {} bytes, without an error", call, fault.node, fault.effect_bytes),
+              fmt::format("whether that call of {} returned {} or an error (strace, the log)", fault.node,
+                          fault.effect_bytes)};
+  else if (fault.error == 0)
+    traces = {fmt::format("{} of {} that returns success, but did not do what it reports", call, fault.node),
+              fmt::format("whether the data was on the disk of {} afterwards", fault.node)};
+  else
+    traces = {fmt::format("{} of {} that fails with {}", call, fault.node, kernel::errno_name(fault.error)),
+              fmt::format("whether the log of {} says \"{}\" at that time", fault.node, std::strerror(fault.error))};
   switch (fault.error) {
     case ENOSPC:
     case EDQUOT:
@@ -115,7 +125,6 @@ Traces traces_of_call(const Fault& fault, const Candidate* candidate) {
       break;
     default: break;
   }
-  if (fault.error == 0) traces.test = fmt::format("whether the data was on the disk of {} afterwards", fault.node);
   if (candidate != nullptr && candidate->kind == FaultKind::syscall && !candidate->peer.empty())
     traces.test += fmt::format("; and what {} did then", candidate->peer);
   return traces;
@@ -214,9 +223,13 @@ bool is_certain(const Candidate& c) {
 }
 
 std::set<std::string> certain_faults(const Plan& plan, const Schedule& schedule) {
+  // A call that fails after a part of its data is two events of the dump, a short write and a failed one, which are
+  // only taken for one (find_torn()).
+  const auto merged = [](const Fault& fault) { return fault.error != 0 && fault.effect == schedule::Effect::bytes; };
   std::set<std::string> ids;
   for (const Fault& fault : schedule.faults)
-    if (const Candidate* c = candidate_for(plan, fault); c != nullptr && is_certain(*c)) ids.insert(fault.id);
+    if (const Candidate* c = candidate_for(plan, fault); c != nullptr && is_certain(*c) && !merged(fault))
+      ids.insert(fault.id);
   return ids;
 }
 

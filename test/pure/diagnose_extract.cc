@@ -168,7 +168,7 @@ TEST_CASE("a write that fails right after a short write to the same file leaves 
   CHECK(std::any_of(torn.alternatives.begin(), torn.alternatives.end(), [](const schedule::Fault& shape) {
     return shape.error == ENOSPC && shape.effect == schedule::Effect::none;
   }));
-  CHECK(first_of(0.15, "/data/n1/wal.log").fault.effect == schedule::Effect::none);  // the rest did not follow at once
+  CHECK(first_of(0.02, "/data/n1/wal.log").fault.effect == schedule::Effect::none);  // the rest did not follow at once
   CHECK(first_of(0.001, "/data/n1/other.log").fault.effect == schedule::Effect::none);  // the rest went to another file
 }
 

@@ -134,6 +134,33 @@ TEST_CASE("a certain fault is reported rather than an inferred one, whichever re
   }
 }
 
+TEST_CASE("a short write is reported rather than a failed write that left as many bytes") {
+  // The program may have taken the short write for a complete one, so that the failed write belongs to other data.
+  Dump dump;
+  trace::Event& part = dump.scf(5, "n1", "write", 0, "/data/n1/wal");
+  part.result = 192;
+  part.requested = 560;
+  for (const double t : {5.001, 5.2, 5.4}) dump.scf(t, "n1", "write", ENOSPC, "/data/n1/wal");
+  dump.ends(30);
+  const auto leaves_part = [](const Schedule& s) {
+    const schedule::Fault* fault = fault_of(s, FaultKind::syscall, "n1");
+    return fault != nullptr && fault->effect == schedule::Effect::bytes;
+  };
+  const auto fails = [&](const Schedule& s) { return leaves_part(s) && s.faults[0].error == ENOSPC; };
+  const Made made = diagnosed(dump, leaves_part);
+  REQUIRE(made.d.found);
+  CHECK(made.d.found->faults.at(0).error == 0);
+  CHECK(made.d.found->faults[0].result == 192);
+  for (const auto& rival : made.d.rivals) CHECK(rival.would_have_shown.find("E0") == std::string::npos);
+  SECTION("only a write that also fails reproduces the bug, because the program writes the rest") {
+    const Made other = diagnosed(dump, fails);
+    CHECK(other.d.target_reached);
+    REQUIRE(other.d.found);
+    CHECK(other.d.found->faults.at(0).error == ENOSPC);
+    CHECK(other.d.found->faults[0].effect_bytes == 192);
+  }
+}
+
 TEST_CASE("two kills that both reproduce the bug are rivals of each other") {
   Dump dump;
   dump.crashed(9, "n1", SIGKILL);

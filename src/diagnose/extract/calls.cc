@@ -174,8 +174,9 @@ std::string what_it_follows(const Failure& failure, const Given& given, const Fa
   return last == nullptr ? "" : fmt::format("{} {}", last->syscall, how_failed(*last->group));
 }
 
-// A program that writes the rest of its data after a short write does so at once, even on a busy machine.
-constexpr std::int64_t kWritesRest = 100 * kMillisecond;
+// A program that writes the rest of its data after a short write does so at once. If more time passed, the program took
+// the short write for a complete one, and the failed call belongs to other data.
+constexpr std::int64_t kWritesRest = 5 * kMillisecond;
 
 // Finds writes that failed for lack of space right after a short write to the same file: the last page that was free
 // took the beginning of the data. The two are one event, a write that left part of its data in the file and failed.
