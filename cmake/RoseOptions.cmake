@@ -68,7 +68,7 @@ endif()
 # the flags of LIKE. TARGET uses this header, so it must have the same flags. Of rose's own headers, only unity builds
 # with g++ precompile some. Source files still include what they need, for the other builds and for ROSE_PRECOMPILE=OFF.
 # Libraries below `schedule` share one header, the others (ROSE_UPPER_LIBRARIES) a larger one; the two are compiled in
-# parallel. With clang, this saves a fifth of the processor time of a build with sanitizers.
+# parallel. With clang, precompiled headers save a fifth of the processor time of a build with sanitizers.
 option(ROSE_PRECOMPILE "Precompile the standard library's headers" ON)
 function(rose_precompiled target)
   cmake_parse_arguments(ARG "" "OWNER;LIKE" "HEADERS" ${ARGN})

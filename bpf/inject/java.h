@@ -32,7 +32,8 @@ static __always_inline int visit_throw(struct java_visit *java, __u32 index)
 
 	now = java->visit.now;
 	java->throws++;
-	/* At most one exception is thrown per visit. Another one that matches is thrown at a later visit. */
+	/* At most one exception is thrown each time the method is entered. If one is ordered already, the exception of
+	 * another fault is thrown when the method is entered again. */
 	if (!thrown || java->ordered)
 		return 0;
 	key = thrown->chain;

@@ -243,8 +243,8 @@ struct {
 } rose_sockets SEC(".maps");
 
 /* The sockets that existed before tracing began, by the lower half of their address, until their first packet. An
- * iterator finds them. It cannot write to rose_sockets itself: recent verifiers (Linux 6.18.44) do not trust the pointers
- * that it reads, and old kernels do not allow the helper there. */
+ * iterator finds them. It cannot write to rose_sockets itself: recent verifiers (Linux 6.18.44) do not trust the
+ * pointers that it reads, and old kernels do not allow the helper there. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);

@@ -492,8 +492,8 @@ static __always_inline __u32 lower_half(const void *pointer)
 	return low;
 }
 
-/* The node + 1 of a socket that existed before tracing began, or NULL. Stores it in the socket, so that the sockets that
- * it accepts inherit it. The port must be the same, because the address may be that of a newer socket. */
+/* The node + 1 of a socket that existed before tracing began, or NULL. Stores it in the socket, so that the sockets
+ * that it accepts inherit it. The port must be the same, because the address may be that of a newer socket. */
 static __always_inline __u32 *owner_of_found(struct bpf_sock *sk)
 {
 	__u32 key = lower_half(sk), owner;

@@ -319,8 +319,8 @@ std::string advice_on_incident(const replay::Run& run, bool kept) {
   std::string text;
   if (!planned.empty())
     text += fmt::format(
-        "stopped by 'rose node', which the dump records as planned and not as a failure: {}; an incident must "
-        "send signals instead\n",
+        "stopped by 'rose node', which the dump records as planned and not as a failure: {}; if this was the "
+        "incident and not the workload, send signals instead\n",
         fmt::join(planned, ", "));
   if (run.result.verdict == schedule::Verdict::reproduced) return text;
   if (!partly.empty())

@@ -20,10 +20,10 @@ class Confirmation {
   Confirmation(const Inputs& inputs, Lab& lab, Diagnosis& diagnosis)
       : inputs_(inputs), options_(inputs.config->diagnose), lab_(lab), d_(diagnosis) {}
 
-  // Reduces many faults, or many calls, to those that matter, by bisection. Each part that is tried gets one run. The
-  // runs that reproduced the bug since the last miss count for screen(). `doubts`: a part of the schedule that may
-  // reproduce a failure other than the incident's (resembles_incident()) is reduced further only if no part reproduces
-  // the incident's failure.
+  // Reduces many faults, or many calls, to those that matter, by bisection. Each part that is tried gets one run. Runs
+  // that reproduced the bug since the last miss are later counted by screen(). `doubts`: a part may reproduce another
+  // failure than that of the incident (resembles_incident()); such a part is reduced further only if no other part
+  // reproduces the failure of the incident.
   [[nodiscard]] Result<void> narrow(Lead& lead, bool doubts);
   // Decides whether the schedule is worth minimising: makes further runs until RateTest::screening() decides. The run
   // in which the schedule first reproduced the bug does not count, because the schedule was selected for the outcome of

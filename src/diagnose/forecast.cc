@@ -117,7 +117,7 @@ void simulate(const World& world, const Lab& lab, const Moves& moves, const std:
       if (!take(tried.schedule, &tried)) return;
       if (!tried.exploratory) missed.push_back({tried.schedule, tried.yield * kRepeatYield, 1});
     }
-    // The outcome of an exploratory run cannot be predicted, so the copy learns nothing and ends here.
+    // The outcome of an exploratory run cannot be predicted, so the copy learns nothing from it.
     if (!tried.exploratory) learn(*copies[best], tried);
     peeks[best] = peek(*copies[best]);
     for (std::unique_ptr<Move>& child : copies[best]->offspring()) add(std::move(child));

@@ -769,8 +769,8 @@ class Search {
                          d_.tried[trial.tried].tally.runs() == 1;
     if ((trial.result.verdict != Verdict::not_reproduced && !unclear) || trial.what.exploratory || trial.what.repeat)
       return;
-    // Without a dump, the observables are messages. A call that is made to fail causes messages whenever it fails, so
-    // they do not show that it failed at the right moment.
+    // Without a dump, the only observables are log messages. An injected failure causes its messages at whatever moment
+    // it is injected, so these messages do not show that the moment was right.
     if (!inputs_.recorded()) observables = 0;
     std::string moment = schedule::fingerprint(trial.what.schedule);
     if (world_.uses("moments"))

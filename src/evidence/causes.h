@@ -22,8 +22,8 @@ struct Cause {
   std::int64_t end = 0;  // when the cause's direct effect ended: the process ran again, or the partition had healed
   std::string words;     // "n1 was killed"
   bool partly = false;   // other processes of the node continued
-  // of an end: until when the leading process (the main process, if it ended) may have used its disk; 0: it was killed,
-  // and could not use its disk any more
+  // Only for an end: the time at which the main process ended (or, if it continued, the process that ended first). This
+  // process may have used its disk until then. 0: a signal from outside killed it.
   std::int64_t lead_ended_ns = 0;
   double plainness = 1;       // how clearly the evidence states the cause
   bool main_unknown = false;  // of an end: it is unknown which process is the node's main process

@@ -5,6 +5,7 @@
 
 #include "explain/explain.h"
 #include "explain/function_names.h"
+#include "symbols/values.h"
 
 namespace rose::explain {
 namespace {
@@ -84,7 +85,7 @@ void Reporters::take(const Run& run) {
     const Kind& kind = input_.kinds[step.kind];
     schedule::Frame frame;
     frame.function = caller;
-    if (caller.empty() || !is_applications(frame)) return;
+    if (caller.empty() || caller == symbols::kOutsideFile || !is_applications(frame)) return;
     Receiver& receiver = receivers_[key_of(caller)];
     if (!text.empty()) receiver.texts.insert(text);
     if (here.insert(key_of(caller)).second) receiver.after_ns.push_back(step.ts_ns - run.cut_ns);

@@ -42,9 +42,10 @@ class Binaries {
     return copies_.contains(name(binary)) ? name(binary) : path(binary);
   }
 
-  // The files in which to look up functions that a profile from another host found in `wanted`: the file at this path
-  // on this host, and files of the same name that were given with the target or that its processes execute or map. If
-  // none exists: all files given with the target, or, if none were given, all programs that its processes execute.
+  // A profile from another host contains functions of the file `wanted`. Returns the files of this host in which to
+  // look them up: the file at the same path, and files with the same name that were given with the target or that the
+  // target's processes execute or map. If there is no such file: all files that were given with the target, or, if none
+  // were given, all programs that the target's processes execute.
   [[nodiscard]] std::vector<int> substitutes(const Target& target, const std::filesystem::path& wanted);
 
  private:

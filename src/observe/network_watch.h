@@ -28,7 +28,7 @@ namespace rose::observe {
 
 class NetworkWatch {
  public:
-  // Owned by the tracer's skeleton.
+  // The BPF programs, maps and settings. The tracer's skeleton owns them.
   struct Kernel {
     bpf_program *ingress, *tc, *xdp, *closed, *resent, *socket, *socket_scan;
     bpf_map *pairs, *fresh, *connections, *over, *addresses, *attached, *handshakes, *found;

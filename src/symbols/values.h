@@ -1,5 +1,6 @@
-// Finds where the answer to a query is in a program's code, registers and memory. Uses DWARF if there is any, and
-// otherwise only the registers of the psABI. x86-64 and arm64. Files may be hostile. It works on the file, so the
+// Finds where a program keeps a value that a query asks for (a variable, an argument, a result, a caller): in which
+// register, or at which address. Uses DWARF if the file has it, and otherwise only the registers in which the calling
+// convention (psABI) passes arguments and results. x86-64 and arm64. Files may be hostile. It works on the file, so the
 // result holds for every process that runs the file.
 #pragma once
 

@@ -69,7 +69,7 @@ for kind in planned partly; do
     "$kind.toml"
 done
 expect 1 "$rose" trace -c planned.toml -o planned.bin --incident '"$ROSE_EXE" node kill n-1'
-says out "^stopped by 'rose node', which the dump records as planned and not as a failure: n-1; an incident must"
+says out "^stopped by 'rose node', which the dump records as planned and not as a failure: n-1; if this was"
 says out "^the oracle printed: all is well$"
 says out "^--keep keeps the run's folder"
 if grep -q "only the main process" out; then fail "a planned stop is described as a kill: $(cat out)"; fi

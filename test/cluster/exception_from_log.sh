@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A Java program loses a block when a checksum does not match. No system call fails; the only evidence is the stack
-# trace of the exception in the log. The diagnosis finds a schedule that throws this exception on entry of the method,
-# in one of the calls in which the exception makes the program lose a block.
+# trace of the exception in the log. The diagnosis finds a schedule that throws this exception when the method at the
+# top of the trace is entered. Only in some calls of the method does the exception lose a block.
 . "$(dirname "$0")/common.bash"
 classes=$build/test/programs/java
 [ -e "$classes/compiled" ] || skip "no Java compiler when this was built: apt-get install default-jdk-headless, then build again"

@@ -82,7 +82,8 @@ for kind in over layers; do
   ! grep -q '^taken' $logs/stdout.log || fail "$kind: a folder of the service was mounted over one of root"
 done
 
-# A run whose folder the service's user can exchange is refused, although the command itself changes to that user.
+# A run is refused if the service's user can replace the run's folder. That the command, which starts as root, changes
+# to this user by itself makes no difference.
 grep -q '^user *= "nobody"' rose.toml || fail "the user is not drafted"
 grep -q '^begins_as_root *= true' rose.toml || fail "the draft does not say that the command begins as root"
 # The owner of rose.toml is trusted, but the service must not run as that user either.

@@ -240,8 +240,8 @@ TEST_CASE("few calls are failed one by one, many by ranges after the dump's own 
     });
     return std::tuple(d.level, d.schedules, ranges);
   };
-  // The bug needs the sixth of eight calls. Halving the range would take as many runs as testing the calls one by one,
-  // and it is unknown whether failing several of them reproduces the bug.
+  // The bug occurs if the sixth of eight calls fails. Halving so short a range saves no runs, because each half needs
+  // repetitions, and if several calls fail, the bug may not occur. So the calls are tried one by one.
   const auto [few_level, few, few_ranges] = played(0.1, 8, 6, 6);
   CHECK(few_level == 2);
   CHECK(few <= 7);

@@ -132,7 +132,7 @@ void Raft::tick_loop() {
         sync_log(lock, "tick");
         advance_commit();
       } else if (syncing_ == 0 && ++quiet_ticks_ >= timeout_ticks_) {
-        // While this node's disk is busy with the leader's entries, the leader is not silent: this node is slow.
+        // A tick counts as silence only if no entry of the leader is being synced: otherwise this node is just slow.
         start_election();
       }
     }
