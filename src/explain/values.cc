@@ -84,8 +84,14 @@ void add_values(std::vector<Run>& runs, const std::vector<Question>& questions, 
                 .words = fmt::format("{} is {}", question.text, sorts.of(value))};
       kind.question = value.question;
       if (question.about_calls()) {
-        kind.words = fmt::format("{} calls {}", question.text.substr(0, question.text.size() - 6), value.text);
-        kind.callee = value.text.substr(0, value.text.rfind(" ("));
+        // A call in an inlined function is one of that function, and not of the function that contains it.
+        const std::size_t end = std::min(value.text.find(symbols::kInInlined), value.text.size());
+        const std::string call = value.text.substr(0, end);
+        if (end < value.text.size()) kind.function = value.text.substr(end + symbols::kInInlined.size());
+        kind.words = fmt::format(
+            "{} calls {}", end < value.text.size() ? kind.function : question.text.substr(0, question.text.size() - 6),
+            call);
+        kind.callee = call.substr(0, call.rfind(" ("));
       }
       if (question.about_callers()) {
         kind.words =

@@ -67,7 +67,7 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       const std::string where = fmt::format("'{}' was inlined into {}", query.function, inlined_into(copies));
       const std::string words =
           query.kind == Query::Kind::calls
-              ? where + ": there, its calls count as calls of the functions that contain it"
+              ? where + ": there, its calls are recorded among those of the functions that contain it"
               : where + ": its return value there has no location of its own; ask for a variable at a line";
       if (functions.empty()) answer.refused = words;
       else answer.remarks.push_back(words);
@@ -176,7 +176,8 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
       const auto number = static_cast<std::uint64_t>(names->size());
       const std::string at = debug_ ? debug_->source_of(function.address + place.offset) : std::string();
       names->emplace(static_cast<std::int64_t>(number),
-                     fmt::format("{} ({})", place.name, at.empty() ? fmt::format("+{:#x}", place.offset) : at));
+                     fmt::format("{} ({}){}", place.name, at.empty() ? fmt::format("+{:#x}", place.offset) : at,
+                                 in_inlined(function.address + place.offset)));
       Site site;
       site.offset = function.offset + place.offset;
       site.function = function.name;
@@ -187,6 +188,16 @@ class ValueFile::Reader : public CodeNames, public std::enable_shared_from_this<
     }
     if (sites.empty()) answer.refused = fmt::format("'{}' calls nothing", function.name);
     answer.sites.insert(answer.sites.end(), sites.begin(), sites.end());
+    return {};
+  }
+
+  // ", in the inlined f" if the address is in code of the application's function f that was inlined; else "".
+  [[nodiscard]] std::string in_inlined(std::uint64_t address) const {
+    if (!debug_) return {};
+    std::vector<DebugInfo::InlinedPlace> places = debug_->inlined_at(address);
+    // the last place is that of the function itself; functions of libraries that are compiled in make no decisions
+    for (std::size_t i = 0; i + 1 < places.size(); ++i)
+      if (!places[i].name.empty() && !is_compiled_in(places[i].name)) return std::string(kInInlined) + places[i].name;
     return {};
   }
 

@@ -28,6 +28,9 @@ inline constexpr std::string_view kHandedOver = "a library, from ";
 // This text is between a caller and the function into which it was inlined: "put (store.c:71), inlined into save
 // (store.c:12)".
 inline constexpr std::string_view kInlinedInto = ", inlined into ";
+// This text is between a call that a function makes and the inlined function in which the call is: "croak (hall.cc:71),
+// in the inlined grumble".
+inline constexpr std::string_view kInInlined = ", in the inlined ";
 // This text precedes the caller of the caller that was reported before it.
 inline constexpr std::string_view kFurtherOut = "further out: ";
 // The name of the function that is the caller of each goroutine's function.

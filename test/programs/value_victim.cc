@@ -116,3 +116,8 @@ int main(int argc, char** argv) {
   std::fgets(word, 3, stdin);
   return work(0, 10) != 0;
 }
+
+// A call in an inlined function; no other function calls this one.
+static inline __attribute__((always_inline)) int jot(int number) { return negated(number) + 1; }
+
+extern "C" __attribute__((noipa, used)) int jots_inlined(int number) { return jot(number) + ends_in_a_jump(number); }

@@ -195,6 +195,23 @@ TEST_CASE("queries are proposed for suspects first, then for functions that only
                     [](const auto& d) { return d.words == "store calls note (store.c:9)" && d.callee == "note"; }));
 }
 
+TEST_CASE("a call in an inlined function speaks for this function", "[explain]") {
+  Case one;
+  one.input.questions = {{"store:calls", "store", "", "", {}}};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, usual(2 * i + 1).faulted(103).has(110, 0, "note (store.c:9), in the inlined hire", 1));
+    one.add(Group::sound, usual(2 * i + 2).has(111, 0, "puts@plt (store.c:8)", 3));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(std::any_of(e.differences.begin(), e.differences.end(),
+                    [](const auto& d) { return d.words == "hire calls note (store.c:9)" && d.callee == "note"; }));
+  const auto rank = [&](std::string_view function) {
+    return std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& s) { return s.function == function; });
+  };
+  CHECK(rank("hire") != e.suspects.end());
+  CHECK(rank("hire") <= rank("store"));
+}
+
 TEST_CASE("functions that only the runs of one side enter are queried last", "[explain]") {
   Case one;
   for (int i = 0; i < 5; ++i) {

@@ -287,6 +287,18 @@ TEST_CASE("the caller in inlined code is the inlined function, with the function
   CHECK(describe(find(*functions, "odd_way").address + 1).find("odd_way") != std::string::npos);
 }
 
+TEST_CASE("a call in an inlined function is one of that function") {
+  const Answer calls = ask("value_fast", "jots_inlined:calls");
+  std::vector<std::string> texts;
+  for (const Site& site : calls.sites) texts.push_back(format_value(site.form, site.fetch.at.offsets[0], {}).text);
+  CAPTURE(texts);
+  REQUIRE(texts.size() == 2);
+  const std::size_t inlined = texts[0].starts_with("negated (value_victim.cc:") ? 0 : 1;
+  CHECK(texts[inlined].ends_with("), in the inlined jot"));
+  CHECK(texts[1 - inlined].starts_with("ends_in_a_jump (value_victim.cc:"));
+  CHECK(texts[1 - inlined].ends_with(")"));
+}
+
 TEST_CASE("a function's calls are found with callee and line, and its possible queries are listed") {
   const Answer calls = ask("value_fast", "ends_in_a_jump:calls");
   CHECK(ask("value_fast", "negated:calls").refused.find("calls nothing") != std::string::npos);
