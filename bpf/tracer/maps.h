@@ -301,19 +301,23 @@ struct {
 
 static __always_inline __s32 node_of_cgroup(struct cgroup *cgroup);
 
+/* The node that a value of rose_procs names, or -1 for a process that belongs to no node, such as a helper of rose. */
+static __always_inline __s32 node_of_value(__u32 value)
+{
+	__u32 node = value & ROSE_PROC_NODE;
+
+	return node == ROSE_PROC_NODE ? -1 : (__s32)node;
+}
+
 /* The node that the current task belongs to, or -1. */
 static __always_inline __s32 node_of_current(__u32 tgid, bool *is_main)
 {
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
 
 	if (value) {
-		__u32 node = *value & ROSE_PROC_NODE;
-
-		if (node == ROSE_PROC_NODE)
-			return -1; /* a helper of rose */
 		if (is_main)
 			*is_main = *value & ROSE_PROC_MAIN;
-		return node;
+		return node_of_value(*value);
 	}
 #ifdef ROSE_OLD /* tracing programs cannot call the helper before Linux 5.16 (commit 95b861a7935b) */
 	return node_of_cgroup(BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), cgroups, dfl_cgrp));
@@ -364,10 +368,8 @@ static __always_inline __s32 node_of_task(struct task_struct *task, __u32 tgid, 
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
 
 	if (value) {
-		__u32 node = *value & ROSE_PROC_NODE;
-
 		*is_main = *value & ROSE_PROC_MAIN;
-		return node == ROSE_PROC_NODE ? -1 : (__s32)node;
+		return node_of_value(*value);
 	}
 	return node_of_cgroup(BPF_CORE_READ(task, cgroups, dfl_cgrp));
 }

@@ -591,12 +591,11 @@ int rose_socket(struct bpf_sock *sk)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	__u32 *value = bpf_map_lookup_elem(&rose_procs, &tgid);
+	__s32 node = value ? node_of_value(*value) : -1;
+	__u32 owner = node + 1;
 
-	if (value && (*value & ROSE_PROC_NODE) != ROSE_PROC_NODE) {
-		__u32 node = (*value & ROSE_PROC_NODE) + 1;
-
-		bpf_sk_storage_get(&rose_sockets, sk, &node, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	}
+	if (node >= 0)
+		bpf_sk_storage_get(&rose_sockets, sk, &owner, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	return 1;
 }
 
@@ -608,19 +607,19 @@ int rose_socket_scan(struct bpf_iter__task_file *ctx)
 	struct file *file = ctx->file;
 	struct rose_found_socket found = {};
 	__u32 *value, tgid, key;
+	__s32 node;
 	struct sock *sk;
 
 	if (!task || !file)
 		return 0;
 	tgid = task->tgid;
 	value = bpf_map_lookup_elem(&rose_procs, &tgid);
-	if (!value || (*value & ROSE_PROC_NODE) == ROSE_PROC_NODE)
-		return 0;
-	sk = rose_sock_of(file);
+	node = value ? node_of_value(*value) : -1;
+	sk = node >= 0 ? rose_sock_of(file) : NULL;
 	if (!sk)
 		return 0;
 	key = lower_half(sk);
-	found.owner = (*value & ROSE_PROC_NODE) + 1;
+	found.owner = node + 1;
 	found.port = BPF_CORE_READ(sk, __sk_common.skc_num);
 	bpf_map_update_elem(&rose_found, &key, &found, BPF_ANY);
 	return 0;

@@ -214,11 +214,9 @@ void Sentence::read_compound(std::size_t begin, std::size_t end, bool in_frame) 
 }
 
 bool Sentence::says_what_failed(std::size_t at) const {
-  constexpr auto kFailed = std::to_array<std::string_view>({"failed to ", "unable to ", "cannot ", "could not "});
+  constexpr auto kFailed = std::to_array<std::string_view>({" failed to ", " unable to ", " cannot ", " could not "});
   const std::string_view rest = std::string_view(low_).substr(at);
-  return std::any_of(kFailed.begin(), kFailed.end(), [&](std::string_view words) {
-    return rest.starts_with(' ') && rest.substr(1).starts_with(words);
-  });
+  return std::any_of(kFailed.begin(), kFailed.end(), [&](std::string_view words) { return rest.starts_with(words); });
 }
 
 bool Sentence::verb_of_end_at(std::size_t at) const {
