@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "kernel/syscalls.h"
 #include "logs/hint/mentions.h"
 
@@ -49,6 +51,28 @@ std::int64_t pause_reported(const NodeLog& here, const Message& message, const M
     return silence < kLongest ? silence : meaning.own_pause_ns;
   }
   return meaning.own_pause_ns;
+}
+
+// The first two parts of an IPv4 address: "10.1" for "10.1.2.3:80". "" for anything else.
+std::string_view network_of(std::string_view address) {
+  if (address.empty() || !is_digit(address[0]) || std::count(address.begin(), address.end(), '.') != 3) return {};
+  return address.substr(0, address.find('.', address.find('.') + 1));
+}
+
+// Assumption: an address in a network in which no node has an address is that of a node. Goal: logs of production can
+// be read whose addresses are not those of the deployment, and of which only one is at hand. Derivation: the nodes'
+// own addresses are those of the deployment, and those that the logs or --map state. A peer in one of their networks
+// that is no node is a client or another service. A high port is also that of a client, and port 53 that of a resolver.
+bool may_be_any_node(const std::vector<NodeName>& names, std::string_view peer) {
+  constexpr int kFirstOfClients = 32768, kDns = 53;
+  const std::string_view network = network_of(peer);
+  const std::size_t colon = peer.rfind(':');
+  const int port = colon == peer.npos ? 0 : std::atoi(std::string(peer.substr(colon + 1)).c_str());
+  if (network.empty() || port >= kFirstOfClients || port == kDns) return false;
+  return std::none_of(names.begin(), names.end(), [&](const NodeName& node_name) {
+    return std::any_of(node_name.also.begin(), node_name.also.end(),
+                       [&](const std::string& name) { return network_of(name) == network; });
+  });
 }
 
 double weight_of(Level level) {
@@ -214,8 +238,9 @@ void NodeReports::keep_missing(const Message& message, const Kind& kind, double 
   if (kind.meaning.closed && !kind.other.empty()) answered_.insert(kind.other);
   if (!kind.other.empty())
     put_episode((kind.meaning.error == ECONNREFUSED ? refusing_ : peers_)[kind.other], message, kind.meaning, weight);
-  else if ((kind.meaning.peer.empty() || kind.meaning.peer.starts_with("127.")) && !here_.node.empty() &&
-           (names.size() == 2 || kind.meaning.lost))
+  else if ((kind.meaning.peer.empty() || kind.meaning.peer.starts_with("127.") ||
+            may_be_any_node(names, kind.meaning.peer)) &&
+           !here_.node.empty() && (names.size() == 2 || kind.meaning.lost))
     // If there are more than two nodes, any of the others may be the missing one.
     for (const NodeName& other : names)
       if (other.node != here_.node)

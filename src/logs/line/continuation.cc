@@ -44,6 +44,20 @@ bool is_event_row(std::string_view line) {
          (is_digit(line[0]) || line.starts_with("<unknown>") || line.starts_with("<invalid>"));
 }
 
+// True for a numbered frame of a native stack trace: "3. 0x9044c6f DB::Part::remove() in /usr/bin/x",
+// "3. DB::Part::remove() @ 0x0000000009044c6f", "#3 0x00007f1 in main () at x.c:7", "#3: 0x55d1 x + 0x40".
+bool is_numbered_frame(std::string_view line) {
+  constexpr std::size_t kMostDigits = 3;
+  if (line.starts_with('#')) line.remove_prefix(1);
+  const std::size_t digits = std::min(line.find_first_not_of("0123456789"), line.size());
+  if (digits == 0 || digits > kMostDigits) return false;
+  line.remove_prefix(digits);
+  if (line.starts_with('.') || line.starts_with(':')) line.remove_prefix(1);
+  const std::size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+  if (blanks == 0) return false;
+  return line.substr(blanks).starts_with("0x") || line.find(" @ 0x") != std::string_view::npos;
+}
+
 }  // namespace
 
 bool names_exception(std::string_view line) {
@@ -98,6 +112,7 @@ bool begins_by_itself(std::string_view line) {
 bool looks_like_rest(std::string_view line) {
   if (line.empty()) return true;
   if (is_event_row(line)) return false;
+  if (is_numbered_frame(line)) return true;
   if (blank_char(line[0])) return true;
   static constexpr std::array kBeginnings = std::to_array<std::string_view>(
       {"at ", "Caused by: ", "Suppressed: ", "... ", "}", ")", "]", "goroutine ", "created by ",
