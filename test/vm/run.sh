@@ -163,7 +163,9 @@ fi
 
 # In another virtual machine, /dev/kvm may exist without working: the guest then hangs in its first instructions. --kvm
 # forces the use of KVM.
-accel=tcg,thread=multi
+# One thread emulates all processors. With one thread for each, Linux 6.12 now and then panics with "Oops: int3": it
+# changes its own code while the other processor executes it, and the emulator then executes the old instructions.
+accel=tcg,thread=single
 if [ "$kvm" = yes ] || { [ -w /dev/kvm ] && ! grep -qw hypervisor /proc/cpuinfo; }; then accel=kvm; fi
 # no_timer_check: on a busy machine, a guest that is not scheduled would consider its timer broken, and panic.
 set -- -virtfs local,path="$root",mount_tag=host,security_model=none,readonly=on,multidevs=remap \
@@ -176,7 +178,7 @@ case $arch in
   amd64) emulator=qemu-system-x86_64 processor=max console=ttyS0 machine= ;;
   arm64)
     emulator=qemu-system-aarch64 processor=cortex-a76 console=ttyAMA0 machine=virt,gic-version=3
-    accel=tcg,thread=multi ;;
+    accel=tcg,thread=single ;;
 esac
 [ -z "$machine" ] || set -- -machine "$machine" "$@"
 "$emulator" -accel "$accel" -cpu "$processor" -smp "$processors" -m "$memory" -nographic -no-reboot -nodefaults \
