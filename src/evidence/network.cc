@@ -170,6 +170,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     bool others_watched = true;
     double in = 0;
     double out = 0;
+    bool noticed_in = false, noticed_out = false;  // a cut of the other direction, too, would have been recorded
     partition.start = INT64_MAX;
     for (auto it = edges.begin(); it != edges.end();) {
       const auto& [pair, edge] = *it;
@@ -198,6 +199,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
           still_fails = still_fails || silence->open;
         }
         (silence->dst == best ? in : out) += static_cast<double>(length);
+        if (!silence->from_service) (silence->dst == best ? noticed_in : noticed_out) = true;
         partition.start = std::min(partition.start, start_of(*silence));
         partition.end = std::max(partition.end, silence->end);
         partition.events += silence->events;
@@ -220,13 +222,14 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
     partition.ports.assign(ports.begin(), ports.end());
     if (!unknown_sender) partition.peers.assign(peers.begin(), peers.end());
     partition.all_others = unknown_sender || peers.size() + 1 == networks;
-    // The partition is one-way only if the other direction was observed and mostly stayed open. The open direction may
-    // be silent for some of the time, because it carries retransmissions, which are sent at growing intervals.
+    // The partition is one-way only if the other direction was observed and mostly stayed open, and its receiver would
+    // have noticed otherwise. The open direction may be silent for some of the time, because it carries
+    // retransmissions, which are sent at growing intervals.
     if (unknown_sender) {
       partition.direction = schedule::Direction::both;
-    } else if (others_watched && out * 2 < in) {
+    } else if (others_watched && noticed_in && out * 2 < in) {
       partition.direction = schedule::Direction::in;
-    } else if (watched[static_cast<std::size_t>(best)] && in * 2 < out) {
+    } else if (watched[static_cast<std::size_t>(best)] && noticed_out && in * 2 < out) {
       partition.direction = schedule::Direction::out;
     }
     partitions.push_back(std::move(partition));

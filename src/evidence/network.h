@@ -25,8 +25,11 @@ struct Silence {
   bool open = false;          // the silence had not ended when the dump was written
   std::uint64_t packets = 0;  // number of packets exchanged before the silence on this connection
   std::uint16_t port = 0;     // the port of the service, if nodes share one address; otherwise 0
-  int failed_at = -1;         // derived from failed calls of this node; -1: from missing packets
-  std::uint64_t calls = 0;    // number of failed calls
+  // The sender is the side that accepted the connection. It waits for requests, so it would not have noticed a silence
+  // of the other direction.
+  bool from_service = false;
+  int failed_at = -1;       // derived from failed calls of this node; -1: from missing packets
+  std::uint64_t calls = 0;  // number of failed calls
   // number of these calls that are connects whose arrival the other node's tracer did not record
   std::uint64_t unseen = 0;
   double plain = 1;  // 0..1: how clearly the errors of the calls indicate a partition
