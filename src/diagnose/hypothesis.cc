@@ -78,7 +78,8 @@ struct Traces {
 
 Traces traces_of_call(const Fault& fault, const Candidate* candidate) {
   const std::string call = fault.call.syscall + (fault.call.path ? fmt::format(" of {}", *fault.call.path) : "");
-  const bool is_short = fault.effect == schedule::Effect::bytes && fault.result == fault.effect_bytes;
+  const bool is_short =
+      fault.error == 0 && fault.effect == schedule::Effect::bytes && fault.result == fault.effect_bytes;
   Traces traces;
   if (is_short)
     traces = {fmt::format("{} of {} that does only {} bytes, without an error", call, fault.node, fault.effect_bytes),
@@ -223,12 +224,13 @@ bool is_certain(const Candidate& c) {
 }
 
 std::set<std::string> certain_faults(const Plan& plan, const Schedule& schedule) {
-  // A call that fails after a part of its data is two events of the dump, a short write and a failed one, which are
-  // only taken for one (find_torn()).
-  const auto merged = [](const Fault& fault) { return fault.error != 0 && fault.effect == schedule::Effect::bytes; };
+  // In no dump does a call fail that has done a part of its work, because the kernel reports that part instead.
+  const auto assumed = [](const Fault& fault) {
+    return fault.error != 0 && fault.effect == schedule::Effect::bytes && !fault.result;
+  };
   std::set<std::string> ids;
   for (const Fault& fault : schedule.faults)
-    if (const Candidate* c = candidate_for(plan, fault); c != nullptr && is_certain(*c) && !merged(fault))
+    if (const Candidate* c = candidate_for(plan, fault); c != nullptr && is_certain(*c) && !assumed(fault))
       ids.insert(fault.id);
   return ids;
 }

@@ -234,6 +234,17 @@ void Simplifier::plan_details() {
       // A system usually mishandles the first of several errors; the others follow because it tries again.
       others.push_back({.change = change(unit, once), .likely = true});
     }
+    if (first.kind == FaultKind::syscall && schedule::is_short_then_fails(first)) {
+      // The program may have taken the short result for a complete one. Then the bug does not need the error.
+      const auto only_short = [](Fault& fault) -> std::optional<std::string> {
+        if (fault.error == 0) return std::nullopt;
+        std::string what = fmt::format("{} is only short, and no further call fails", fault.id);
+        fault.error = 0;
+        fault.times = 1;
+        return what;
+      };
+      others.push_back({.change = change(unit, only_short)});
+    }
     // All conditions but the last hardly ever matter: the last one determines the point at which the fault is injected.
     for (std::size_t i = 0; i < first.when.size(); ++i) {
       const Condition gone = first.when[i];

@@ -38,6 +38,9 @@ std::string what_happens(const Plan& plan, std::size_t i, const std::string& cal
   }
   const auto where = call.empty() && chain.call ? chain.call->describe() : call;
   if (fault.then_do == schedule::ThenDo::crash) return fmt::format("gets SIGKILL in {}", where);
+  if (schedule::is_short_then_fails(fault))
+    return fmt::format("{} does only {} bytes, and the next call fails with {}", where, *fault.result,
+                       kernel::errno_name(fault.error));
   if (fault.error != 0) return fmt::format("{} fails with {}", where, kernel::errno_name(fault.error));
   if (fault.result) return fmt::format("{} returns {}", where, *fault.result);
   return fault.delay_ns > 0 ? fmt::format("{} waits {}", where, format_duration(fault.delay_ns)) : where;

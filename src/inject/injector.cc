@@ -239,7 +239,8 @@ class ScheduleInjector final : public Injector, private FaultActions {
       switch (fault.kind) {
         case schedule::FaultKind::syscall:
         case schedule::FaultKind::exception:
-          if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(fault.times)) return false;
+          if (fault.times >= 0 && state_->injected(i) < static_cast<std::uint64_t>(schedule::changed_calls(fault)))
+            return false;
           break;
         case schedule::FaultKind::crash:
           if (process_stops_->loses_power(i) && !follow_[i].no_process && !follow_[i].lost) return false;

@@ -45,6 +45,7 @@ void add_to(int eventfd) {
 struct Supervisor::Decision {
   const PlannedChain* fault = nullptr;  // null: continue unchanged
   std::size_t chain = 0;
+  bool first = true;                // the first call that the fault changes
   std::optional<std::size_t> turn;  // the call waits for the turn of this event
 };
 
@@ -337,7 +338,8 @@ class Supervisor::Listener {
       hold(id, decision.chain);
       return;
     }
-    if (fault.effect == schedule::Effect::none || needs_no_hand(fault)) {
+    if (fault.effect == schedule::Effect::none || needs_no_hand(fault) ||
+        (schedule::is_short_then_fails(fault) && !decision.first)) {
       respond(decision.chain, fault, *call, id, {});
       return;
     }
@@ -394,7 +396,7 @@ class Supervisor::Listener {
     }
     seccomp_notif_resp response{};
     response.id = id;
-    if (fault.error != 0) {
+    if (fault.error != 0 && !(schedule::is_short_then_fails(fault) && carried)) {
       response.error = -fault.error;
     } else if (fault.effect == schedule::Effect::bytes && fault.result == fault.effect_bytes && done >= 0) {
       // A short write returns what was really written. If a program writes in a loop, its last write may be shorter
@@ -512,7 +514,8 @@ bool Supervisor::is_over(std::size_t chain) const {
   if (state_.state(chain) != ROSE_FIRED) return false;
   const auto& fault = *plan_.chains[chain].fault;
   if (fault.kind != schedule::FaultKind::syscall) return true;
-  return fault.times >= 0 && state_.injected(chain) >= static_cast<std::uint64_t>(fault.times);
+  const std::int64_t calls = schedule::changed_calls(fault);
+  return calls >= 0 && state_.injected(chain) >= static_cast<std::uint64_t>(calls);
 }
 
 bool Supervisor::is_too_early(std::uint32_t id, pid_t tid) {
@@ -592,7 +595,7 @@ Supervisor::Decision Supervisor::decide(NotifiedCall& call, const std::function<
       actions_.fired_at(id, call.describe());
     }
     if (is_syscall) {
-      state_.add_injected(id);
+      decision.first = state_.add_injected(id) == 1;
       if (!Listener::needs_no_hand(fault))
         actions_.changed(id, call.tid(), call.number(), static_cast<std::uint64_t>(monotonic_ns()));
     }

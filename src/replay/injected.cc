@@ -12,6 +12,7 @@ using trace::EventType;
 
 // True if the fault makes a call end as the call in the event did.
 bool agrees(const Event& event, const schedule::Fault& fault) {
+  if (schedule::is_short_then_fails(fault) && event.type == EventType::sys) return event.result == *fault.result;
   if (fault.error != 0) return event.type == EventType::scf && event.err == fault.error;
   return event.type == EventType::sys && (!fault.result || event.result == *fault.result);
 }

@@ -119,9 +119,9 @@ struct Message {
   bool tcp = true;                            // false: UDP
   std::string own, peer;                      // addresses
   std::uint16_t own_port = 0, peer_port = 0;  // peer_port 0: a datagram was received without asking for its sender
-  std::uint32_t end = 0;  // TCP: sequence number after the last byte, which is the same on both sides
-  std::uint32_t bytes = 0;
-  std::string data;  // the first bytes of the message
+  std::uint32_t end = 0;    // TCP: sequence number after the last byte, which is the same on both sides
+  std::uint32_t bytes = 0;  // 0: a receiving call reported that the connection had ended (TCP)
+  std::string data;         // the first bytes of the message
 };
 
 // The oracle's result, before the faults are considered.

@@ -345,8 +345,11 @@ void Reader::read_syscall_fault(toml::Table& table, Fault& fault) {
   std::size_t then = 0;
   if (table.one_of("then", {"crash"}, then)) fault.then_do = ThenDo::crash;
 
-  if (table.has("error") && table.has("result"))
-    table.wrong("result", "'error' and 'result' were both found, exactly one is needed");
+  if (table.has("error") && table.has("result") &&
+      (fault.effect != Effect::bytes || fault.result != fault.effect_bytes || fault.then_do != ThenDo::nothing))
+    table.wrong("result", "'error' and 'result' were both found, exactly one is needed",
+                "both are allowed with effect = { bytes = N } and result = N: the first call does only N bytes, and "
+                "the next calls fail");
   else if (!table.has("error") && !table.has("result") && !table.has("delay"))
     problems_.add_missing(table.place(), "fault: needs one of 'error', 'result', 'delay'",
                           "state what the call does: error = \"EIO\", result = 0 or delay = \"200ms\"");

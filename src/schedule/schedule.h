@@ -132,7 +132,7 @@ struct Fault {
 
   // syscall, block:
   CallMatch call;  // block: empty if threads wait at a function
-  int error = 0;   // errno; 0: `result` is used
+  int error = 0;   // errno; 0: `result` is used; with `result`: see is_short_then_fails()
   std::optional<std::int64_t> result;
   Effect effect = Effect::none;
   std::int64_t effect_bytes = 0;
@@ -251,6 +251,13 @@ struct Schedule {
 [[nodiscard]] std::string_view kind_name(FaultKind kind);  // for example "syscall"
 // True if this kind limits a node's descriptors, memory, processor time or disk.
 [[nodiscard]] bool limits(FaultKind kind);
+// True for a syscall fault with `error` and `result`: the first call does only a part of its work and returns `result`,
+// and the `times` calls after it fail with `error`. So a write ends that fills a disk, and the write of its rest.
+[[nodiscard]] inline bool is_short_then_fails(const Fault& fault) { return fault.error != 0 && fault.result; }
+// The number of calls that a syscall fault changes; -1: all
+[[nodiscard]] inline std::int64_t changed_calls(const Fault& fault) {
+  return fault.times < 0 ? -1 : fault.times + (is_short_then_fails(fault) ? 1 : 0);
+}
 // True if faults of this kind begin and end: they have a `duration`, and an `ended_ns` in their outcome.
 [[nodiscard]] bool lasts(FaultKind kind);
 

@@ -88,7 +88,19 @@ std::string whom(const Fault& fault) {
                                     : fmt::format("{} (all its processes)", who(fault.node));
 }
 
+// "let the 1st write of */log on n1 do only 97 bytes, and fail the next 13 with ENOSPC"
+std::string short_then_fails_words(const Fault& fault) {
+  const std::string next = fault.times < 0    ? "all later ones"
+                           : fault.times == 1 ? "the next one"
+                                              : fmt::format("the next {}", fault.times);
+  return fmt::format("let the {} {}{} on {} do only {} bytes, and fail {} with {}{}", ordinal_text(fault.count),
+                     fault.call.syscall, call_details(fault.call), who(fault.node), fault.effect_bytes, next,
+                     kernel::errno_name(fault.error),
+                     fault.delay_ns != 0 ? fmt::format(", each {} late", format_duration(fault.delay_ns)) : "");
+}
+
 std::string syscall_words(const Fault& fault) {
+  if (is_short_then_fails(fault)) return short_then_fails_words(fault);
   const std::string call = fault.call.syscall + call_details(fault.call);
   std::string which;
   if (fault.times < 0)

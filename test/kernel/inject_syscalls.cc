@@ -208,6 +208,28 @@ effect = { bytes = 4 }
   CHECK(rig.read("n1/late") == std::string("ab\0\0\0\0abcd", 10));
 }
 
+TEST_CASE("a write ends as on a full disk: it does a part, and the next ones fail") {
+  Rig rig;
+  rig.leave_to_seccomp();
+  rig.add({"create", "log", "write", "abcdef", "write", "cdef", "write", "gh", "write", "ij", "print", "done"});
+  rig.start(R"(
+[[fault]]
+id = "full"
+kind = "syscall"
+node = "n1"
+syscall = "write"
+path = "*/log"
+result = 2
+effect = { bytes = 2 }
+error = "ENOSPC"
+times = 2
+)");
+  rig.wait_end();
+  rig.finish_fired();
+  CHECK(rig.out() == "create log = 0\nwrite = 2\nwrite = ENOSPC\nwrite = ENOSPC\nwrite = 2\ndone\n");
+  CHECK(rig.read("n1/log") == "abij");
+}
+
 TEST_CASE("a short write never returns more than was asked for") {
   Rig rig;
   rig.leave_to_seccomp();

@@ -147,7 +147,7 @@ trace::Event& short_write(Dump& dump, double t, std::string_view node, std::stri
 
 }  // namespace
 
-TEST_CASE("a write that fails right after a short write to the same file leaves part of its data there") {
+TEST_CASE("a write that fails right after a short write to the same file is tried together with it") {
   const auto config = deployment();
   const auto first_of = [&](double after, std::string_view path) {
     Dump dump;
@@ -163,6 +163,7 @@ TEST_CASE("a write that fails right after a short write to the same file leaves 
   const Candidate torn = first_of(0.001, "/data/n1/wal.log");
   CHECK(torn.fault.effect == schedule::Effect::bytes);
   CHECK(torn.fault.effect_bytes == 192);
+  CHECK(torn.fault.result == 192);
   CHECK(torn.fault.times == 4);
   CHECK(torn.why.find("192 bytes") != std::string::npos);
   CHECK(std::any_of(torn.alternatives.begin(), torn.alternatives.end(), [](const schedule::Fault& shape) {

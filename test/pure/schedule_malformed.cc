@@ -148,7 +148,8 @@ error = "EIO"
 result = 0
 )",
      "8:10: fault.result: 'error' and 'result' were both found, exactly one is needed",
-     ""},
+     "both are allowed with effect = { bytes = N } and result = N: the first call does only N bytes, and the next "
+     "calls fail"},
     {kSyscall + R"(syscall = "read"
 result = -5
 )",

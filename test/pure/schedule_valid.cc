@@ -494,6 +494,11 @@ TEST_CASE("faults are described in plain words") {
         "let every fsync from the 11th on on n2 return 0 without executing it");
   CHECK(syscall("syscall = \"write\"\nresult = 512\neffect = { bytes = 512 }\nthen = \"crash\"\n") ==
         "let the 1st write on n2 return 512 after 512 bytes of it were done, and kill n2 right then");
+  const std::string part = "syscall = \"write\"\nresult = 97\neffect = { bytes = 97 }\nerror = \"ENOSPC\"\n";
+  CHECK(syscall(part) == "let the 1st write on n2 do only 97 bytes, and fail the next one with ENOSPC");
+  CHECK(syscall(part + "times = 13\n") == "let the 1st write on n2 do only 97 bytes, and fail the next 13 with ENOSPC");
+  CHECK(syscall(part + "times = \"forever\"\n") ==
+        "let the 1st write on n2 do only 97 bytes, and fail all later ones with ENOSPC");
   CHECK(
       syscall("syscall = \"sendto\"\nerror = \"ECONNRESET\"\neffect = \"full\"\npeer = \"10.77.0.1:*\"\ntimes = 2\n") ==
       "fail 2 calls in a row, from the 1st sendto with peer 10.77.0.1:* on, on n2 with ECONNRESET although it was "

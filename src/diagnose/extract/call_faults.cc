@@ -109,11 +109,11 @@ std::vector<Fault> call_shapes(const Given& given, const Times& times, const Fai
     if (timed && since < kSecond / 2) return;
     Fault f = fault;
     f.times = in_a_row;
-    // After a short write, the program tried to write the rest of the data and failed. In this form of the fault, the
-    // call that should write all of the data writes as many bytes as the short write did, and then fails.
+    // After a short write, the program tried to write the rest of the data and failed. This form of the fault makes
+    // both calls end as they did.
     if (torn) {
       f.effect = schedule::Effect::bytes;
-      f.effect_bytes = failure.torn;
+      f.result = f.effect_bytes = failure.torn;
     }
     // Arm the fault a fifth earlier than observed: one that is armed at the observed time would miss the call in about
     // half of the runs.

@@ -179,7 +179,7 @@ std::string what_it_follows(const Failure& failure, const Given& given, const Fa
 constexpr std::int64_t kWritesRest = 5 * kMillisecond;
 
 // Finds writes that failed for lack of space right after a short write to the same file: the last page that was free
-// took the beginning of the data. The two are one event, a write that left part of its data in the file and failed.
+// took the beginning of the data. The two are one event.
 void find_torn(std::vector<Failure>& failures) {
   for (Failure& failure : failures) {
     const FailedCall& rest = *failure.group;
