@@ -1,6 +1,6 @@
 /* Messages between nodes: each call by which a thread of a node sends bytes to a TCP or UDP socket whose peer has a
- * node's address, or receives bytes from one. Loaded only on request. Does not see data that io_uring, splice and
- * similar calls move.
+ * node's address, or receives bytes from one. A receiving call that reports the end of a TCP connection is recorded as
+ * a message of 0 bytes. Loaded only on request. Does not see data that io_uring, splice and similar calls move.
  * SPDX-License-Identifier: GPL-2.0-only OR MIT */
 #ifndef ROSE_TRACER_TRANSFERS_H
 #define ROSE_TRACER_TRANSFERS_H
@@ -9,6 +9,8 @@
 
 enum {
 	MSG_PEEK_ = 2,
+	ECONNRESET_ = 104,
+	ETIMEDOUT_ = 110,
 	ROSE_MMSGHDR = 64, /* struct mmsghdr: the message's header and its length */
 	ROSE_MMSG_LENGTH = 56,
 };
@@ -244,7 +246,10 @@ static __noinline int examine_call(struct pt_regs *regs, __u64 nr, __u64 count)
 		return 0;
 	call.sk = sk;
 	call.protocol = BPF_CORE_READ(sk, sk_protocol);
-	if (call.protocol != IPPROTO_TCP && call.protocol != IPPROTO_UDP)
+	if (call.protocol != IPPROTO_TCP && (call.protocol != IPPROTO_UDP || !count))
+		return 0;
+	/* A call that asks for 0 bytes returns 0, too. */
+	if (!count && (nr == NR_READ || nr == NR_RECVFROM) && !rose_argument(regs, 2))
 		return 0;
 	call.taken = receives(nr);
 	/* A call that only peeks at data does not count, because another call receives the data later. */
@@ -268,9 +273,13 @@ int BPF_PROG(rose_transfers, struct pt_regs *regs, long ret)
 {
 	unsigned long nr = rose_number_of(regs);
 
-	if (ret <= 0 || !transfers_bytes(nr))
+	if (!transfers_bytes(nr))
 		return 0;
-	return examine_call(regs, nr, ret);
+	if (ret > 0)
+		return examine_call(regs, nr, ret);
+	if (receives(nr) && nr != NR_RECVMMSG && (!ret || ret == -ECONNRESET_ || ret == -ETIMEDOUT_))
+		return examine_call(regs, nr, 0);
+	return 0;
 }
 
 #endif

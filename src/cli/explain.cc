@@ -240,13 +240,15 @@ Result<int> run_explain(const ExplainOptions& options, const Common& common) {
   contrast_options.wanted = options.runs.value_or(kWantedRuns);
   ROSE_TRY(contrast_options.jobs, jobs_of(options.jobs, config, options.allow_attached));
   contrast_options.run.allow_attached = options.allow_attached;
-  std::vector<std::string> python, javascript;
+  std::vector<std::string> java, python, javascript;
   for (const config::Node& node : watchable.config.nodes) {
+    if (node.catches) java.push_back(node.name);
     if (node.python) python.push_back(node.container ? fmt::format("container {}", node.name) : node.name);
     if (node.javascript) javascript.push_back(node.name);
   }
   const std::size_t native = watchable.functions.functions.size();
   std::vector<std::string> watched;
+  if (!java.empty()) watched.push_back(fmt::format("methods of the JVM in {}", fmt::join(java, ", ")));
   if (!python.empty()) watched.push_back(fmt::format("functions of Python in {}", fmt::join(python, ", ")));
   if (!javascript.empty()) watched.push_back(fmt::format("functions of JavaScript in {}", fmt::join(javascript, ", ")));
   if (native > 0 || watched.empty()) watched.push_back(fmt::format("{} functions", native));

@@ -289,6 +289,7 @@ Result<void> ComparedRuns::add(const replay::ValueQueries& asked, const replay::
   int reproduced = out.made.reproduced;
   const int wanted = reproduced + options.wanted;
   const auto each = [&](replay::Run&& run, replay::ContrastRun what, const std::string& words) {
+    python_places_.merge(run.python_places);
     reproduced += run.result.verdict == schedule::Verdict::reproduced && what == replay::ContrastRun::schedule ? 1 : 0;
     const bool sound = what == replay::ContrastRun::sound;
     const std::string_view verdict =
@@ -343,7 +344,10 @@ Result<Compared> ComparedRuns::make(const replay::ValueQueries& asked, std::size
   out.input.message = [this](std::uint32_t kind) { return logs_->words(kind); };
   out.input.place = [this](const std::string& node, const std::string& function) {
     const auto file = watchable_.files.find({node, function});
-    return file == watchable_.files.end() ? explain::Place{} : explain::Place{file->second, 0};
+    if (file != watchable_.files.end()) return explain::Place{file->second, 0};
+    const auto python = python_places_.find({node, function});
+    return python == python_places_.end() ? explain::Place{}
+                                          : explain::Place{python->second.first, python->second.second};
   };
   if (out.comparable) add_contrast_limits(out.made, out.input);
   if (out.comparable) ROSE_CHECK(complete_java_stacks(out.input));

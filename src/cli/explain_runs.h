@@ -66,6 +66,8 @@ class ComparedRuns {
   std::unique_ptr<RunLogs> logs_;
   // outcomes of the run that complete_java_stacks() made
   std::optional<std::vector<schedule::FaultOutcome>> before_calls_;
+  // where Python functions begin, by node and function
+  std::map<std::pair<std::string, std::string>, std::pair<std::string, int>> python_places_;
   int made_ = 0;
   bool may_add_ = true;
 };

@@ -143,6 +143,7 @@ struct Node {
   std::vector<std::string> sources;
   std::vector<std::string> functions;  // names or globs
   bool exceptions = false;             // also trace exceptions that leave the JVM methods in `functions`
+  bool catches = false;                // also trace which methods catch them, as `explain` does; not a key of the file
   bool python = false;            // watch Python functions of the application, as `explain` does; not a key of the file
   bool javascript = false;        // watch functions of Node.js; not a key of the file
   std::vector<std::string> logs;  // files in the node's folder, in addition to stdout.log and stderr.log

@@ -91,13 +91,14 @@ bool is_cut_short(const Difference& d, bool killed, const Evidence& evidence) {
 }
 
 // Sets the features of a function from the heaviest difference in its own entry, exception or values.
-void describe(const Difference& d, bool killed, Evidence& evidence) {
+void describe(const Difference& d, const std::set<std::string>& started, bool killed, const std::string& node,
+              Evidence& evidence) {
   if (evidence.reported || d.weight <= evidence.heaviest_of_own || is_cut_short(d, killed, evidence)) return;
   evidence.heaviest_of_own = d.weight;
   Features& f = evidence.features;
   f[Feature::differs] = d.strength;
   f[Feature::bug_alone] = d.only_bug ? 1 : d.clean && d.near_runs == 0 ? kUnknown : 0;
-  f[Feature::usual] = d.earlier;
+  f[Feature::usual] = started.empty() || node.empty() || started.contains(node) ? d.earlier : 0;
   f[Feature::harmless] = d.harmless ? 1 : 0;
   f[Feature::by_chance] = d.by_chance.value_or(0);
   f[Feature::dead] = d.missing && killed ? 1 : 0;
@@ -109,9 +110,21 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
   const bool killed =
       std::any_of(input.schedule.faults.begin(), input.schedule.faults.end(),
                   [](const schedule::Fault& fault) { return fault.kind == schedule::FaultKind::crash; });
+  std::set<std::string> started;
+  for (const Run& run : input.runs)
+    if (run.group == Group::failing)
+      for (const schedule::FaultOutcome* fault : fired(run)) {
+        const schedule::Fault* planned = input.schedule.find(fault->id);
+        if (planned != nullptr && planned->kind == schedule::FaultKind::crash)
+          started.insert(fault->node.empty() ? planned->node : fault->node);
+      }
   const bool bug_alone = std::any_of(comparison.differences.begin(), comparison.differences.end(),
                                      [](const Difference& d) { return d.only_bug; });
   const std::set<std::uint32_t> outermost = outermost_left(input);
+  std::set<std::pair<std::string, std::string>> thrown;  // functions, with their nodes, that exceptions leave
+  for (const Difference& d : comparison.differences)
+    if (const Kind& kind = input.kinds[d.kind]; kind.what == StepKind::thrown && !d.missing && d.next == kNoKind)
+      thrown.emplace(kind.function, kind.node);
   for (const Difference& d : comparison.differences) {
     const Kind& kind = input.kinds[d.kind];
     const std::string runs = counted(d);
@@ -135,7 +148,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
           out[kind.function].fresh.insert(kind.node);
         if (d.clean && d.missing && !is_cut_short(d, killed, out[kind.function]))
           out[kind.function].lost.insert(kind.node);
-        describe(d, killed, out[kind.function]);
+        describe(d, started, killed, kind.node, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,
             fmt::format("{} after the fault in {}", d.missing ? "no longer entered" : "entered", runs));
@@ -143,7 +156,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
       case StepKind::thrown:
         // If the function only passes on the fault's own exception, the exception is no evidence against it.
         if (out[kind.function].features[Feature::passed_on] == 0) {
-          describe(d, killed, out[kind.function]);
+          describe(d, started, killed, kind.node, out[kind.function]);
           if (outermost.contains(d.kind) && !d.missing)
             out[kind.function].features.raise(Feature::broken_off, d.weight);
         }
@@ -151,10 +164,21 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
                                 fmt::format("{} by {} after the fault in {}", d.missing ? "no longer left" : "left",
                                             std::string_view(kind.words).substr(kind.words.rfind(' ') + 1), runs));
         break;
+      case StepKind::caught:
+        // A function with a `finally` block catches an exception and throws it again, so it does not decide what
+        // follows.
+        if (thrown.contains({kind.function, kind.node}) || d.missing) break;
+        describe(d, started, killed, kind.node, out[kind.function]);
+        out[kind.function].features.raise(Feature::caught, d.weight);
+        out[kind.function].tell(d.weight, kind.node,
+                                fmt::format("catches {} after the fault in {}",
+                                            std::string_view(kind.words).substr(8, kind.words.find(" in ") - 8), runs));
+        break;
       case StepKind::value:
         if (kind.function.empty()) break;
         // The caller chooses an argument, so the argument is no evidence against the function that gets it.
-        if (!input.questions[kind.question].about_argument()) describe(d, killed, out[kind.function]);
+        if (!input.questions[kind.question].about_argument())
+          describe(d, started, killed, kind.node, out[kind.function]);
         out[kind.function].tell(
             d.weight, kind.node,
             fmt::format("{}{} after the fault in {}", d.missing ? "no longer: " : "", kind.words, runs));

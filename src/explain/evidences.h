@@ -97,6 +97,17 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out);
 // the messages.
 void from_late_messages(const Input& input, std::size_t failing, Evidences& out);
 
+// What other nodes do when a node is stopped or cut off. A killed process can do nothing about it. The nodes that were
+// connected to it can: their connections end, and the functions that run then, or near them, should release what it
+// held and repeat what it did not finish.
+void from_ends(const Input& input, std::size_t failing, Evidences& out);
+
+// --- defined in recovery_features.cc
+
+// What a restarted process does first with the files that the killed process had changed last. These files may be
+// incomplete, and the code that should notice it is in these functions. Call after from_differences().
+void from_recovery(const Input& input, std::size_t failing, Evidences& out);
+
 // --- defined in difference_features.cc
 
 // The functions in which failing and correct runs differ. `known_broken_off`: a crash interrupted functions of some

@@ -86,7 +86,7 @@ std::vector<ExchangeTable> exchange_tables(const std::vector<Run>& runs) {
     if (!is_compared(run)) continue;
     std::map<Pair, OfRun> here;
     for (const Exchanged& one : run.exchanged) {
-      if (one.ts_ns <= begin_of(run) || one.ts_ns - begin_of(run) > window) continue;
+      if (one.is_end() || one.ts_ns <= begin_of(run) || one.ts_ns - begin_of(run) > window) continue;
       OfRun& of = here[{one.from, one.to, one.port, one.answer}];
       ++of.messages;
       of.bytes += one.bytes;

@@ -130,13 +130,22 @@ std::string_view verdict_name(Verdict verdict) {
 
 namespace {
 
+// True if the thread of a Node.js process was doing what rose's agent had asked for, such as reading the scripts.
+bool is_in_agent(const schedule::Stack& stack) {
+  return std::any_of(stack.frames.begin(), stack.frames.end(),
+                     [](const schedule::Frame& frame) { return frame.function.starts_with("v8_inspector::"); });
+}
+
 // Adds to `out` the stacks of threads that are in a function of the application. If there are none, adds one of the
 // other stacks.
 void tell_stacks(const schedule::FaultOutcome& outcome, std::vector<Explanation::StackOf>& out) {
   const std::size_t had = out.size();
   for (const schedule::Stack& stack : outcome.stacks)
     if (in_application(stack)) out.push_back({outcome.id, stack});
-  if (out.size() == had && !outcome.stacks.empty()) out.push_back({outcome.id, outcome.stacks.front()});
+  if (out.size() == had)
+    if (const auto other = std::find_if_not(outcome.stacks.begin(), outcome.stacks.end(), is_in_agent);
+        other != outcome.stacks.end())
+      out.push_back({outcome.id, *other});
   if (out.size() > had) out.back().others = outcome.stacks.size() - (out.size() - had);
 }
 

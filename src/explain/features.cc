@@ -18,7 +18,8 @@
 namespace rose::explain {
 namespace {
 
-constexpr double kLogScale = 4;  // brings the logarithm of a count near 1
+constexpr double kNamedByType = 0.4;  // value of `named` if the word is only in the name of the function's type
+constexpr double kLogScale = 4;       // brings the logarithm of a count near 1
 // a word counts in full if at least this share of the library units has it (see library_share())
 constexpr double kFullHelper = 0.1;
 
@@ -124,17 +125,19 @@ std::map<std::string, Evidence> evidence_of(const Input& input, const Comparison
   from_requests(input, failing, evidences);
   from_messages(input, failing, evidences);
   from_late_messages(input, failing, evidences);
+  from_ends(input, failing, evidences);
   from_differences(input, comparison, known_broken_off, evidences);
+  from_recovery(input, failing, evidences);
   from_use(input, evidences);
   std::vector<std::string> names;
   for (const auto& [key, evidence] : evidences.all()) names.push_back(evidence.name);
-  const std::map<std::string, std::string> named = named_by(input.oracle_output, names);
+  const std::map<std::string, Named> named = named_by(input.oracle_output, names);
   for (auto& [key, evidence] : evidences.all()) {
     add_name(evidence.name, evidence.features);
     const auto word = named.find(evidence.name);
     if (word == named.end()) continue;
-    evidence.features[Feature::named] = 1;
-    evidence.named_by = word->second;
+    evidence.features[Feature::named] = word->second.own ? 1 : kNamedByType;
+    evidence.named_by = word->second.word;
   }
   return std::move(evidences.all());
 }

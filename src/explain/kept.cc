@@ -276,11 +276,11 @@ void fields(A& a, LogLine& v) {
 
 template <class A>
 void fields(A& a, Kind& v) {
-  choice(a, v.what, StepKind::taken);
+  choice(a, v.what, StepKind::caught);
   value(a, v.node);
   a.code(v.function);
-  // The words of these two kinds consist of names in the code, which are not redacted.
-  if (v.what == StepKind::function || v.what == StepKind::thrown) a.code(v.words);
+  // The words of these kinds consist of names in the code, which are not redacted.
+  if (v.what == StepKind::function || v.what == StepKind::thrown || v.what == StepKind::caught) a.code(v.words);
   else a.text(v.words);
   value(a, v.message);
   value(a, v.question);
@@ -291,6 +291,8 @@ void fields(A& a, Kind& v) {
   value(a, v.sampled);
   value(a, v.peer);
   value(a, v.as_sent);
+  if (a.version() >= 6) value(a, v.of_file);
+  else v.of_file = v.what == StepKind::call && v.words.find("(*/") != std::string::npos;
 }
 
 template <class A>
@@ -608,11 +610,12 @@ Result<Plain> plain_of(std::string_view bytes, std::string_view name) {
     return fail(ErrorKind::input, fmt::format("{}: it does not hold the runs of an explanation", name),
                 "'rose explain --report DIR' writes them");
   const std::string_view version = bytes.substr(kMagic.size(), line - kMagic.size());
-  if (version != "1" && version != "2" && version != "3" && version != "4" && version != std::to_string(kKeptVersion))
+  const auto number = static_cast<std::uint32_t>(version.size() == 1 ? version[0] - '0' : 0);
+  if (number < 1 || number > kKeptVersion)
     return fail(ErrorKind::input, fmt::format("{}: it has version {}, versions 1 to {} can be read", name,
                                               printable(version), kKeptVersion));
   ROSE_TRY(std::string plain, zstd_unpack(bytes.substr(line + 1), kMostUnpacked, name));
-  return Plain{static_cast<std::uint32_t>(version[0] - '0'), std::move(plain)};
+  return Plain{number, std::move(plain)};
 }
 
 Result<Kept> unpack(std::string_view bytes, std::string_view name) {

@@ -18,7 +18,7 @@
 
 namespace rose::explain {
 
-inline constexpr std::uint32_t kKeptVersion = 5;            // 1 to 4 are read, too
+inline constexpr std::uint32_t kKeptVersion = 6;            // 1 to 5 are read, too
 inline constexpr const char* kKeptFile = "explained.runs";  // the file's name in the folder of the report
 
 struct Kept {

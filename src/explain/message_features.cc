@@ -173,7 +173,7 @@ void from_messages(const Input& input, std::size_t failing, Evidences& out) {
     for (const Step& step : run.steps) {
       if (step.ts_ns > run.cut_ns) break;
       const Kind& kind = input.kinds[step.kind];
-      if (kind.what == StepKind::taken) {
+      if (kind.what == StepKind::taken && !run.exchanged[step.source].is_end()) {
         const Exchanged& message = run.exchanged[step.source];
         next[step.tid] = std::any_of(all.begin(), all.end(),
                                      [&](const Silenced& one) { return one.between(message.from, message.to); })
@@ -224,7 +224,7 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
         const Kind& kind = input.kinds[step.kind];
         if (kind.what == StepKind::taken) {
           const Exchanged& message = run.exchanged[step.source];
-          const bool late = messages < kMostLate && silent->between(message.from, message.to);
+          const bool late = !message.is_end() && messages < kMostLate && silent->between(message.from, message.to);
           handling.erase(step.tid);
           if (late) handling.emplace(step.tid, first), first *= kOuter, ++messages;
           else if (messages >= kMostLate && handling.empty()) break;
@@ -250,6 +250,56 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
     const Feature feature = paused ? Feature::late : Feature::receives;
     evidence.features.raise(feature, of.share / static_cast<double>(failing));
     evidence.tell(0.3 * evidence.features[feature], of.node, "it handles a message that comes late, after the fault");
+  }
+}
+
+void from_ends(const Input& input, std::size_t failing, Evidences& out) {
+  constexpr std::size_t kMostEnds = 16;  // connections; later ends are likely to have other reasons
+  struct Handled {
+    double share = 0;  // added up over the runs
+    std::string node, of;
+  };
+  std::map<std::string, Handled> handled;  // by function
+  for (const Run& run : input.runs) {
+    if (run.group != Group::failing || run.exchanged.empty()) continue;
+    std::map<std::string, Handled> here;
+    for (const schedule::FaultOutcome* outcome : fired(run)) {
+      const std::optional<Silenced> silent = silenced_by(input, *outcome);
+      if (!silent) continue;
+      // for each thread that has noticed the end of a connection: the share that its next function gets
+      std::map<std::int32_t, std::pair<double, std::string>> handling;
+      std::size_t ends = 0;
+      for (const Step& step : run.steps) {
+        if (step.ts_ns < run.zero_ns + outcome->fired_ns) continue;
+        const Kind& kind = input.kinds[step.kind];
+        if (kind.what == StepKind::taken) {
+          const Exchanged& message = run.exchanged[step.source];
+          handling.erase(step.tid);
+          if (message.is_end() && ends < kMostEnds && silent->between(message.from, message.to))
+            ++ends, handling.emplace(step.tid, std::pair(1.0, message.from));
+          else if (ends >= kMostEnds && handling.empty()) break;
+        }
+        const auto by = handling.find(step.tid);
+        if (kind.what != StepKind::function || by == handling.end()) continue;
+        Handled& known = here[kind.function];
+        known.node = kind.node;
+        known.of = by->second.second;
+        known.share = std::max(known.share, by->second.first);
+        if ((by->second.first *= kOuter) < kLeastReceived) handling.erase(by);
+      }
+    }
+    for (const auto& [function, of] : here) {
+      Handled& all = handled[function];
+      all.share += of.share;
+      all.node = of.node;
+      all.of = of.of;
+    }
+  }
+  for (const auto& [function, of] : handled) {
+    Evidence& evidence = out[function];
+    evidence.features.raise(Feature::ended, of.share / static_cast<double>(failing));
+    evidence.tell(0.5 * evidence.features[Feature::ended], of.node,
+                  fmt::format("it is entered next when a connection to {} has ended because of the fault", of.of));
   }
 }
 

@@ -41,6 +41,8 @@ class Ends {
   const std::map<std::string, std::string>& nodes_;
 };
 
+bool is_end(const schedule::Message& one) { return one.taken && one.tcp && one.bytes == 0; }
+
 struct Waiting {
   std::size_t message = 0;  // index of the exchanged message
   std::uint32_t end = 0;
@@ -90,22 +92,36 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
   std::map<std::pair<End, End>, std::vector<Waiting>> streams;
   std::map<std::tuple<std::string, std::uint16_t, std::uint32_t, std::string>, std::deque<std::size_t>> datagrams;
   for (const schedule::Message& one : messages) {
-    if (one.taken || out.size() == kMostExchanged) continue;
-    const std::string to = ends.node_at(one.peer, one.peer_port);
-    if (to.empty() || to == one.node) continue;
+    const bool end = is_end(one);
+    if ((one.taken && !end) || out.size() == kMostExchanged) continue;
+    const std::string other_node = ends.node_at(one.peer, one.peer_port);
+    if (other_node.empty() || other_node == one.node) continue;
+    // After a reset, a client's socket has no port any more.
+    const bool chosen = one.own_port >= kFirstEphemeral || one.own_port == 0;
+    const bool others_chosen = one.peer_port >= kFirstEphemeral;
+    const bool serves = chosen != others_chosen ? others_chosen : one.own_port < one.peer_port;
     Exchanged sent;
+    sent.port = serves ? one.own_port : one.peer_port;
+    if (end) {
+      sent.ts_ns = sent.taken_ns = one.ts_ns;
+      sent.from = other_node;
+      sent.to = one.node;
+      sent.answer = !serves;
+      sent.taken_pid = one.pid;
+      sent.taken_tid = one.tid;
+      out.push_back(std::move(sent));
+      continue;
+    }
     sent.ts_ns = one.ts_ns;
     sent.from = one.node;
-    sent.to = to;
-    const bool own = one.own_port >= kFirstEphemeral, other = one.peer_port >= kFirstEphemeral;
-    sent.answer = own != other ? other : one.own_port < one.peer_port;
-    sent.port = sent.answer ? one.own_port : one.peer_port;
+    sent.to = other_node;
+    sent.answer = serves;
     sent.bytes = one.bytes;
     sent.pid = one.pid;
     sent.tid = one.tid;
     sent.words = spoken_words(one.data, one.bytes);
     if (one.tcp) streams[{End(one.own, one.own_port), End(one.peer, one.peer_port)}].push_back({out.size(), one.end});
-    else datagrams[{to, one.peer_port, one.bytes, one.data}].push_back(out.size());
+    else datagrams[{other_node, one.peer_port, one.bytes, one.data}].push_back(out.size());
     out.push_back(std::move(sent));
   }
   std::map<std::pair<End, End>, std::size_t> next;  // by stream: index of the first message that was not received yet
@@ -115,7 +131,7 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
     out[i].taken_tid = one.tid;
   };
   for (const schedule::Message& one : messages) {
-    if (!one.taken) continue;
+    if (!one.taken || is_end(one)) continue;
     if (one.tcp) {
       const std::pair<End, End> stream{End(one.peer, one.peer_port), End(one.own, one.own_port)};
       const auto sent = streams.find(stream);

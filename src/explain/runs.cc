@@ -35,6 +35,7 @@ std::string_view letter(StepKind kind) {
     case StepKind::value: return "v";
     case StepKind::sent: return "x";
     case StepKind::taken: return "y";
+    case StepKind::caught: return "h";
   }
   return "?";
 }
@@ -86,8 +87,9 @@ bool is_agents(const trace::Trace& trace, const trace::Event& e) {
   return path.find("/rose.jvm/") != std::string_view::npos || path.find("/rose.python/") != std::string_view::npos ||
          path.find("/rose.node/") != std::string_view::npos;
 }
-// "sends n2 "put <*>" (port 7000)", "takes n1's "put <*>" (port 7000)"
+// "sends n2 "put <*>" (port 7000)", "takes n1's "put <*>" (port 7000)", "finds n1's connection closed (port 7000)"
 std::string exchange_words(const Exchanged& one, bool taken) {
+  if (one.is_end()) return cut_words(fmt::format("finds {}'s connection closed (port {})", one.from, one.port));
   return cut_words(fmt::format("{} {}{} {} (port {})",
                                taken        ? "takes"
                                : one.answer ? "answers"
@@ -143,13 +145,14 @@ class WatchedFunctions {
   std::int64_t apart_ns_ = 0;
 };
 
-// The kind of a watched function's entry, or of its exit by an exception.
+// The kind of a watched function's entry, of its exit by an exception, or of catching an exception.
 Kind kind_of_entry(std::string_view function) {
   Kind kind;
   if (const Leaving leaving = leaving_of(function); !leaving.exception.empty()) {
-    kind.what = StepKind::thrown;
+    kind.what = leaving.caught ? StepKind::caught : StepKind::thrown;
     kind.function = leaving.method;
-    kind.words = fmt::format("leaves {} by {}", leaving.method, leaving.exception);
+    kind.words = leaving.caught ? fmt::format("catches {} in {}", leaving.exception, leaving.method)
+                                : fmt::format("leaves {} by {}", leaving.method, leaving.exception);
     return kind;
   }
   kind.what = StepKind::function;
@@ -177,6 +180,7 @@ std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e,
     case trace::EventType::sys:
       kind.what = StepKind::call;
       kind.words = call_words(trace, e, nodes);
+      kind.of_file = e.path != 0;
       break;
     case trace::EventType::ps:
       kind.what = StepKind::process;
@@ -305,10 +309,13 @@ Run condense(const schedule::RunResult& result, const std::vector<LogLine>& line
   for (std::size_t i = 0; i < run.exchanged.size(); ++i) {
     const Exchanged& one = run.exchanged[i];
     const auto source = static_cast<std::uint32_t>(i);
-    Kind sent{.what = StepKind::sent, .node = one.from, .function = {}, .words = exchange_words(one, false)};
-    sent.peer = one.to;
-    const std::uint32_t id = kinds.of(std::move(sent));
-    run.steps.push_back({.ts_ns = one.ts_ns, .kind = id, .pid = one.pid, .tid = one.tid, .source = source});
+    std::uint32_t id = kNoKind;
+    if (!one.is_end()) {
+      Kind sent{.what = StepKind::sent, .node = one.from, .function = {}, .words = exchange_words(one, false)};
+      sent.peer = one.to;
+      id = kinds.of(std::move(sent));
+      run.steps.push_back({.ts_ns = one.ts_ns, .kind = id, .pid = one.pid, .tid = one.tid, .source = source});
+    }
     if (one.taken_ns == 0) continue;
     Kind taken{.what = StepKind::taken, .node = one.to, .function = {}, .words = exchange_words(one, true)};
     taken.peer = one.from;

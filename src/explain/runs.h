@@ -41,9 +41,9 @@ struct LogLine {
   std::vector<schedule::Frame> frames = {};  // the frames of the stack trace in the message, innermost first
 };
 
-// `message` comes from a log; `sent` and `taken` are messages between nodes. `thrown`: an exception leaves a Java
-// method.
-enum class StepKind { function, thrown, failed_call, call, message, process, silence, value, sent, taken };
+// `message` comes from a log; `sent` and `taken` are messages between nodes. `thrown`: an exception leaves a function
+// of Java or Python. `caught`: the function catches an exception that left another one.
+enum class StepKind { function, thrown, failed_call, call, message, process, silence, value, sent, taken, caught };
 
 inline constexpr std::uint32_t kNoKind = 0xffffffff;
 
@@ -52,7 +52,7 @@ inline constexpr std::uint32_t kNoKind = 0xffffffff;
 struct Kind {
   StepKind what = StepKind::function;
   std::string node;  // "": any node
-  // function: its name; thrown: the name of the method; value: the function in which it was read, or the caller, if
+  // function, thrown, caught: the function's name; value: the function in which it was read, or the caller, if
   // known
   std::string function;
   std::string words;           // "enters f", "write fails with ENOSPC (*/log)"; for a message: its number
@@ -61,6 +61,7 @@ struct Kind {
   std::string callee = {};     // value of a query about calls: the function that is called
   // failed_call, if a file was not found: the call, and the suffix of the file's name (".class"); otherwise ""
   std::string lookup = {};
+  bool of_file = false;        // call: its argument is a path, and no address
   bool out_of_memory = false;  // process: the kernel ended the process for lack of memory
   bool unsure = false;         // some occurrences of this kind are unknown, so its presence or absence is no evidence
   // function: some run lacks entries of it, so the position of an entry among other steps proves nothing

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <csignal>
 #include <optional>
 
 #include "explain/evidences.h"
@@ -24,6 +25,7 @@ constexpr std::size_t kFewestBrokenOff = 2;
 // A function that gets an error, and then makes calls that it makes in no correct run, has noticed the error: it logs
 // the error, or gives an answer of another form. Such a function counts less than one that does nothing with the error.
 constexpr double kActs = 0.25;
+constexpr double kEndedWaiting = 0.3;            // factor for a thread that only waited when SIGKILL ended its process
 constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass until a handler throws the next exception
 
 // The weight of each of the stack's `frames`. The innermost function received the fault. A crash at a given time,
@@ -125,6 +127,29 @@ std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
   return catcher;
 }
 
+// What a killed thread had changed since it entered the outermost of these functions whose entry is recorded. `frames`:
+// index of the outermost function, counted from the innermost, that had only changed other nodes, by messages; 0: none,
+// or the thread had changed files, too.
+std::size_t changed_others_only(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
+                                const std::vector<const schedule::Frame*>& frames) {
+  std::int64_t file_ns = 0, sent_ns = 0;                  // the last change of a file, and the last message
+  std::unordered_map<std::string, std::int64_t> entered;  // by key of the function: the last entry
+  for (const Step& step : run.steps) {
+    if (step.ts_ns >= at_ns) break;
+    if (step.tid != tid) continue;
+    const Kind& kind = kinds[step.kind];
+    if (kind.what == StepKind::call && kind.of_file) file_ns = step.ts_ns;
+    if (kind.what == StepKind::sent) sent_ns = step.ts_ns;
+    if (kind.what == StepKind::function) entered[key_of(kind.function)] = step.ts_ns;
+  }
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < frames.size(); ++i)
+    if (const auto own = entered.find(key_of(frames[i]->function));
+        own != entered.end() && own->second > file_ns && own->second < sent_ns)
+      out = i + 1;
+  return out;
+}
+
 struct OnStack {
   std::map<Feature, double> values;  // added up over the runs
   std::size_t runs = 0, innermost = 0;
@@ -224,17 +249,25 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
         const Feature feature = said_by(input, *fault, stack);
+        const schedule::Fault* planned = input.schedule.find(fault->id);
+        // A thread that only waited when its process was killed had nothing to finish, and can do nothing more.
+        const bool ended_waiting = feature == Feature::waiting && planned != nullptr &&
+                                   planned->kind == schedule::FaultKind::crash && planned->signal == SIGKILL;
         const bool broken_off = feature == Feature::interrupted;
         const std::vector<const schedule::Frame*> frames =
             application(stack, broken_off ? stack.frames.size() : kMostFrames);
         const std::vector<double> shares = shares_of(frames.size(), broken_off);
         any_broken_off = any_broken_off || broken_off;
-        const schedule::Fault* planned = input.schedule.find(fault->id);
         const std::int32_t tid = stack.tid != 0 ? stack.tid : thread_of(*fault);
         const std::int64_t at_ns = run.zero_ns + (met_later(planned) ? stack.ns : fault->fired_ns);
-        if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits(stack))
-          if (const HalfDone half = half_done(run, input.kinds, tid, at_ns, frames); half.share > 0)
+        if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits(stack)) {
+          const std::size_t elsewhere =
+              planned->signal == SIGKILL ? changed_others_only(run, input.kinds, tid, at_ns, frames) : 0;
+          for (std::size_t i = 0; i < elsewhere; ++i) here[frames[i]->function][Feature::elsewhere] = 1;
+          if (const HalfDone half = half_done(run, input.kinds, tid, at_ns, frames);
+              half.share > 0 && half.frame >= elsewhere)
             here[frames[half.frame]->function][Feature::half_done] = half.share;
+        }
         std::vector<bool> left(frames.size());
         if (const std::size_t catcher = caught(run, input.kinds, tid, at_ns, frames, left); catcher < frames.size())
           here[frames[catcher]->function][Feature::caught] = 1;
@@ -242,7 +275,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
           const schedule::Frame& frame = *frames[i];
           if (left[i]) here[frame.function][Feature::passed_on] = 1;
           double& share = here[frame.function][feature];
-          share = std::max(share, shares[i]);
+          share = std::max(share, shares[i] * (ended_waiting ? kEndedWaiting : 1));
           if (feature == Feature::arrived && lost_answer(input, *fault)) {
             double& answers = here[frame.function][Feature::answers];
             answers = std::max(answers, shares[i]);
@@ -279,6 +312,8 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     if (!on.why.empty()) reason += fmt::format(" ({})", on.why);
     if (on.values.contains(Feature::half_done))
       reason += "; it was half done: it had already changed something, or made the same call before";
+    if (on.values.contains(Feature::elsewhere))
+      reason += "; it had changed no file since it was entered, only sent messages to other nodes";
     if (on.values.contains(Feature::caught)) reason += "; it caught the exception that the fault caused";
     // If a fault was injected at a given time, and only one run of many was executing the function at that time, then
     // the function counts less, because in the other runs the bug occurs without it.

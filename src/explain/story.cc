@@ -24,6 +24,7 @@ constexpr std::size_t kMostReactions = 2;
 constexpr std::int64_t kReactionNs = 1'000'000'000;
 constexpr std::size_t kMostMessageBytes = 200;
 constexpr std::size_t kMostFrames = 3;
+constexpr std::size_t kMostValues = 2;  // values of one function
 // at most this many missing steps of one node are reported; fewer if its process ended, because a process that has
 // ended makes no steps anyway
 constexpr std::size_t kMostMissing = 4, kMostMissingOfDead = 2;
@@ -89,8 +90,9 @@ class Teller {
   [[nodiscard]] std::string evidence_of(const Step& step) const {
     if (input_.kinds[step.kind].what == StepKind::message) return input_.lines[step.source].place;
     if (input_.kinds[step.kind].what == StepKind::value) return fmt::format("thread {}", step.tid);
-    if (is_exchange(input_.kinds[step.kind].what))
+    if (is_exchange(input_.kinds[step.kind].what) && !run_.exchanged[step.source].is_end())
       return fmt::format("thread {}, {} bytes", step.tid, run_.exchanged[step.source].bytes);
+    if (is_exchange(input_.kinds[step.kind].what)) return fmt::format("thread {}", step.tid);
     return fmt::format("event {}", step.source + 1);
   }
 
@@ -112,6 +114,9 @@ class Teller {
     const Exchanged& one = run_.exchanged[step.source];
     const std::string later = fmt::format("{:.1f} ms", static_cast<double>(one.taken_ns - one.ts_ns) / 1e6);
     const std::string then = one.taken_ns != 0 ? reaction(one) : std::string();
+    if (one.is_end())
+      return fmt::format("finds {}'s connection closed (port {}){}", one.from, one.port,
+                         then.empty() ? "" : "; then its thread " + then);
     if (input_.kinds[step.kind].what == StepKind::taken)
       return fmt::format("takes {}'s {} (port {}), sent {} before{}", one.from, one.words, one.port, later,
                          then.empty() ? "" : "; then its thread " + then);
@@ -250,13 +255,21 @@ class Teller {
     });
   }
 
+  // True for a value that says no more than that the function was called.
+  [[nodiscard]] static bool says_nothing(const Kind& kind) {
+    return kind.what == StepKind::value &&
+           (kind.words.ends_with(" is an address") || kind.words.find(" calls through a pointer") != std::string::npos);
+  }
+
   void differences() {
     std::set<std::uint32_t> seen;
-    std::map<std::string, std::size_t> usual;
+    std::map<std::string, std::size_t> usual, values;
     for (const Step& step : run_.steps) {
       if (step.ts_ns <= run_.cut_ns || step.ts_ns > run_.end_ns) continue;
       const Difference* d = difference(step);
       if (d == nullptr || !seen.insert(step.kind).second) continue;
+      const Kind& kind = input_.kinds[step.kind];
+      if (says_nothing(kind) || (kind.what == StepKind::value && ++values[kind.function] > kMostValues)) continue;
       if (effect_of_fault(step)) {
         add(900, StoryLine::Kind::fault, step.ts_ns, node_of(step), "it takes effect: " + words_of(step),
             fmt::format("{}; {}", evidence_of(step), counted(*d)));

@@ -47,20 +47,27 @@ bool share_stem(std::string_view one, std::string_view other) {
 
 }  // namespace
 
-std::map<std::string, std::string> named_by(std::string_view symptom, const std::vector<std::string>& functions) {
-  std::map<std::string, std::set<std::string>> having;  // by word of the symptom: the functions whose names contain it
+std::map<std::string, Named> named_by(std::string_view symptom, const std::vector<std::string>& functions) {
+  // by word of the symptom: the functions whose names contain it
+  std::map<std::string, std::map<std::string, bool>> having;
   std::set<std::string> words = words_of(symptom, kLeastLetters + 1);
   std::erase_if(words, says_nothing);
   for (const std::string& function : functions) {
-    const std::set<std::string> own = words_of(key_of(function), kLeastLetters);
+    const std::string key = key_of(function);
+    const std::size_t own = key.find_last_of(".:") + 1;  // npos + 1 is 0
+    const auto contains = [](std::string_view name, const std::string& word) {
+      const std::set<std::string> all = words_of(name, kLeastLetters);
+      return std::any_of(all.begin(), all.end(), [&](const std::string& one) { return share_stem(one, word); });
+    };
     for (const std::string& word : words)
-      if (std::any_of(own.begin(), own.end(), [&](const std::string& one) { return share_stem(one, word); }))
-        having[word].insert(function);
+      if (contains(key, word)) having[word][function] = contains(std::string_view(key).substr(own), word);
   }
-  std::map<std::string, std::string> named;
+  std::map<std::string, Named> named;
   for (const auto& [word, of] : having) {
     if (of.size() > std::max(kFew, functions.size() / kRarerThan)) continue;
-    for (const std::string& function : of) named.emplace(function, word);
+    for (const auto& [function, own] : of)
+      if (const auto [at, fresh] = named.emplace(function, Named{word, own}); !fresh && own && !at->second.own)
+        at->second = {word, own};
   }
   return named;
 }

@@ -67,6 +67,7 @@ std::string instructions(const std::filesystem::path& state, const std::vector<P
                       std::llround(std::clamp(watch->share, 0.001, 1.0) * 1000));
   if (watch->code) text += "code\t1\n";
   if (watch->lasting) text += "lasting\t1\n";
+  if (watch->catchers) text += "catchers\t1\n";
   for (const std::string& name : watch->functions) text += fmt::format("function\t{}\n", field(name));
   for (const std::string& name : watch->sources) text += fmt::format("source\t{}\n", field(name));
   for (const std::string& name : watch->throwers) text += fmt::format("thrower\t{}\n", field(name));

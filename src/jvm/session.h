@@ -50,6 +50,7 @@ struct WatchRequest {
   std::vector<std::string> methods;             // methods by the names that profiles contain
   // Exceptions that leave these methods are watched like entries of methods: "org.x.A.m throws java.io.EOFException".
   std::vector<std::string> throwers = {}, thrower_sources = {};
+  bool catchers = false;  // also report the methods that catch these exceptions
 };
 
 // A requested value: an argument of a method, its return value or its caller, or a variable at a line. An argument is

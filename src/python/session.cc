@@ -13,10 +13,23 @@
 namespace rose::python {
 namespace {
 
-constexpr std::size_t kMostFiles = 1000;  // at most this many files of a node are read
+// at most this many files of a node are read, for the stack of a thread and for the list of functions
+constexpr std::size_t kMostFiles = 1000, kMostFunctionFiles = 16;
 
 // A text that may lack the terminating zero.
 std::string text_in(const char* text, std::size_t room) { return printable(std::string(text, ::strnlen(text, room))); }
+
+bool is_stacks_file(std::string_view bytes) {
+  return bytes.size() >= sizeof(StacksFile) && std::memcmp(bytes.data(), kStacksMagic, sizeof kStacksMagic) == 0;
+}
+
+// `number` is below kMostFunctions.
+Frame function_at(std::string_view bytes, std::uint32_t number) {
+  StackFunction function;
+  std::memcpy(&function, bytes.data() + offsetof(StacksFile, function) + number * sizeof function, sizeof function);
+  return {text_in(function.name, sizeof function.name), text_in(function.file, sizeof function.file),
+          static_cast<int>(std::min(function.line, 0x7fffffffu))};
+}
 
 }  // namespace
 
@@ -58,20 +71,26 @@ Session::Variables Session::environment(const std::string& node, const Variables
 
 std::vector<Frame> parse_stack(std::string_view bytes, std::uint32_t tid) {
   std::vector<Frame> frames;
-  if (bytes.size() < sizeof(StacksFile) || std::memcmp(bytes.data(), kStacksMagic, sizeof kStacksMagic) != 0)
-    return frames;
+  if (!is_stacks_file(bytes)) return frames;
   const auto read = [&](auto& to, std::size_t at) { std::memcpy(&to, bytes.data() + at, sizeof to); };
   StackThread thread;
   read(thread, offsetof(StacksFile, thread) + tid % kThreads * sizeof thread);
   if (thread.tid != tid) return frames;
   for (std::uint32_t i = std::min(thread.depth, kFrames); i-- > 0;) {
     if (thread.functions[i] == 0 || thread.functions[i] >= kMostFunctions) continue;
-    StackFunction function;
-    read(function, offsetof(StacksFile, function) + thread.functions[i] * sizeof function);
-    frames.push_back({text_in(function.name, sizeof function.name), text_in(function.file, sizeof function.file),
-                      static_cast<int>(std::min(function.line, 0x7fffffffu))});
+    frames.push_back(function_at(bytes, thread.functions[i]));
   }
   return frames;
+}
+
+std::vector<Frame> parse_functions(std::string_view bytes) {
+  std::vector<Frame> functions;
+  if (!is_stacks_file(bytes)) return functions;
+  std::uint32_t end = 0;
+  std::memcpy(&end, bytes.data() + offsetof(StacksFile, functions), sizeof end);
+  for (std::uint32_t number = 1; number < std::min(end, kMostFunctions); ++number)
+    functions.push_back(function_at(bytes, number));
+  return functions;
 }
 
 bool Session::loaded(const std::string& node) const {
@@ -79,6 +98,18 @@ bool Session::loaded(const std::string& node) const {
   if (!folder) return false;
   const std::vector<std::string> names = folder->names();
   return std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.ends_with(".stacks"); });
+}
+
+std::vector<Frame> Session::functions_of(const std::string& node) const {
+  std::vector<Frame> functions;
+  const Result<OpenFolder> folder = OpenFolder::open(folder_ / node);
+  if (!watched_.contains(node) || !folder) return functions;
+  std::vector<std::string> names = folder->names();
+  names.resize(std::min(names.size(), kMostFunctionFiles));
+  for (const std::string& name : names)
+    if (const Result<std::string> bytes = folder->read(name, sizeof(StacksFile)))
+      for (Frame& one : parse_functions(*bytes)) functions.push_back(std::move(one));
+  return functions;
 }
 
 std::vector<Frame> Session::stack_of(const std::string& node, pid_t tid) const {

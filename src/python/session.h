@@ -54,6 +54,9 @@ class Session {
   // first. `tid`: the thread's id in its own PID namespace.
   [[nodiscard]] std::vector<Frame> stack_of(const std::string& node, pid_t tid) const;
 
+  // The application's functions that processes of a node have executed, with the lines where they begin.
+  [[nodiscard]] std::vector<Frame> functions_of(const std::string& node) const;
+
  private:
   std::filesystem::path run_dir_, folder_, agent_;
   std::set<std::string> watched_;
@@ -61,5 +64,7 @@ class Session {
 
 // The stack of a thread, from the bytes of a StacksFile.
 [[nodiscard]] std::vector<Frame> parse_stack(std::string_view bytes, std::uint32_t tid);
+// The functions in the bytes of a StacksFile.
+[[nodiscard]] std::vector<Frame> parse_functions(std::string_view bytes);
 
 }  // namespace rose::python

@@ -417,6 +417,7 @@ class OneRun {
                                 .sources = names.sources,
                                 .methods = {}};
       if (node.exceptions) request.throwers = names.functions, request.thrower_sources = names.sources;
+      request.catchers = node.catches;
       if (node.exceptions && names.functions.empty() && names.sources.empty())
         log::warn_once(fmt::format(
             "{}: `exceptions` has no effect: no Java method is named by `functions` or `sources`", node.name));
@@ -447,7 +448,11 @@ class OneRun {
 
   // A node that does not load the agent of its language has no watched functions, and an explanation would find nothing
   // there. A fault may end a node before it loads the agent, so warn only if there are no faults.
-  void check_agents() const {
+  void check_agents() {
+    for (const config::Node& node : config_.nodes)
+      if (python_)
+        for (python::Frame& one : python_->functions_of(node.name))
+          run_.python_places.try_emplace({node.name, std::move(one.function)}, std::move(one.file), one.line);
     if (!schedule_.faults.empty()) return;
     for (const config::Node& node : config_.nodes)
       if (python_ && node.python && !node.container && !python_->loaded(node.name))

@@ -90,7 +90,9 @@ struct Run {
   std::filesystem::path directory_made_in;  // the run's directory, even if it was not kept
   std::optional<deploy::CommandResult> incident;
   std::string oracle_line;  // the last line that the oracle printed at the end of the run; "" if there is none
-  std::string backend;      // how syscall faults were injected, and why in this way; "" if there were none
+  // where Python functions begin, by node and function
+  std::map<std::pair<std::string, std::string>, std::pair<std::string, int>> python_places;
+  std::string backend;  // how syscall faults were injected, and why in this way; "" if there were none
 };
 
 // Errors: the configuration or the schedule is invalid (input), the machine lacks a feature (environment), or the run

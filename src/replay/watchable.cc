@@ -172,7 +172,7 @@ Result<Watchable> watchable_functions(const config::Config& config) {
     if (node.functions.empty() && node.sources.empty() && !node.attach && !node.container)
       node.functions = methods_by_command(node, config.directory);
     if (const jvm::Names methods = jvm::methods_of(node); !methods.functions.empty() || !methods.sources.empty())
-      node.exceptions = true;
+      node.exceptions = node.catches = true;
     const jvm::Names native = jvm::native_of(node);
     std::vector<symbols::Function> functions;
     if (!native.functions.empty() || !native.sources.empty()) {

@@ -16,7 +16,7 @@ namespace {
 using explain::Explanation;
 using explain::StoryLine;
 
-constexpr std::size_t kTextSuspects = 5, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
+constexpr std::size_t kTextFrames = 12, kTextSuspects = 5, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
 
 Json arrived_json(const Explanation::StackOf& one) {
   Json frames = Json::array();
@@ -285,7 +285,10 @@ std::string explanation_text(const ExplanationReport& r) {
     const Explanation::StackOf& first = e.stacks.front();
     out += fmt::format("  '{}' on {}{}\n", printable(first.fault), printable(first.stack.node),
                        first.stack.why.empty() ? "" : ": " + printable(first.stack.why));
-    for (const schedule::Frame& frame : first.stack.frames) out += "    " + printable(frame_text(frame)) + "\n";
+    const std::vector<schedule::Frame>& frames = first.stack.frames;
+    for (std::size_t i = 0; i < std::min(frames.size(), kTextFrames); ++i)
+      out += "    " + printable(frame_text(frames[i])) + "\n";
+    if (frames.size() > kTextFrames) out += fmt::format("    and {} more\n", frames.size() - kTextFrames);
   }
   if (!e.suspects.empty()) {
     out += "\nsuspects\n";

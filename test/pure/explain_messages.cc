@@ -118,6 +118,42 @@ TEST_CASE("datagrams are matched by content, and nodes with one address by their
   CHECK(all[2].taken_ns == 45);
 }
 
+TEST_CASE("the end of a connection is attributed to the node at its other end", "[explain]") {
+  std::vector<schedule::Message> messages;
+  const auto add = [&](std::int64_t ts, const std::string& node, const std::string& peer, std::uint16_t own_port,
+                       std::uint16_t peer_port, bool tcp) {
+    messages.push_back({.ts_ns = ts,
+                        .node = node,
+                        .pid = 1,
+                        .tid = 2,
+                        .taken = true,
+                        .tcp = tcp,
+                        .own = "10.0.0.9",
+                        .peer = peer,
+                        .own_port = own_port,
+                        .peer_port = peer_port,
+                        .end = 0,
+                        .bytes = 0,
+                        .data = {}});
+  };
+  add(100, "n1", "10.0.0.2", 7000, 45000, true);
+  add(110, "n1", "10.0.0.2", 0, 7001, true);       // a client's socket after a reset
+  add(120, "n1", "10.0.0.2", 7000, 45000, false);  // an empty datagram
+  add(130, "n1", "10.0.0.77", 7000, 45000, true);  // not a node
+  const std::vector<explain::Exchanged> all = explain::exchanged(messages, {{"10.0.0.2", "n2"}, {"10.0.0.9", "n1"}});
+  REQUIRE(all.size() == 2);
+  for (const explain::Exchanged& one : all) {
+    CHECK(one.is_end());
+    CHECK(one.from == "n2");
+    CHECK(one.to == "n1");
+    CHECK(one.taken_tid == 2);
+  }
+  CHECK(all[0].port == 7000);
+  CHECK_FALSE(all[0].answer);
+  CHECK(all[1].port == 7001);
+  CHECK(all[1].answer);
+}
+
 TEST_CASE("a message is described by its beginning and its size", "[explain]") {
   CHECK(explain::spoken_words("GET /x/1 HTTP/1.1\r\nHost: a", 26) ==
         explain::spoken_words("GET /x/2 HTTP/1.1\r\nHost: a", 26));

@@ -105,6 +105,12 @@ class Run {
   Run& takes(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) {
     return add_message(ms, from, to, {}, tid, answer, true);
   }
+  // The receiver learns that the other side has closed the connection.
+  Run& closed(int ms, const std::string& from, const std::string& to, int tid = 1, bool answer = false) {
+    add_message(ms, from, to, {}, tid, answer, true);
+    result_.messages.back().bytes = 0;
+    return *this;
+  }
   Run& talkative(const std::string& node) {
     result_.talkative.push_back(node);
     return *this;
@@ -166,7 +172,7 @@ class Run {
     one.own_port = taken ? receiver : sender;
     one.peer_port = taken ? sender : receiver;
     one.end = end;
-    one.bytes = static_cast<std::uint32_t>(text.size());
+    one.bytes = taken ? 1 : static_cast<std::uint32_t>(text.size());
     one.data = text.substr(0, 64);
     result_.messages.push_back(one);
     return *this;

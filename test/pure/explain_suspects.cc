@@ -530,6 +530,62 @@ TEST_CASE("a request to end arrives in the functions with which the process reac
   CHECK(killed == std::vector<double>(4, 0));
 }
 
+TEST_CASE("the functions that run when a connection to a killed node has ended are suspects", "[explain]") {
+  Case one;
+  schedule::Fault fault;
+  fault.id = "fault";
+  fault.kind = schedule::FaultKind::crash;
+  fault.node = "n2";
+  fault.signal = SIGKILL;
+  one.input.schedule.faults = {fault};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, script::Run(2 * i)
+                                .closed(90, "n2", "n1", 3)
+                                .enters(91, "before", 3)
+                                .faulted(102, 9, "n2")
+                                .closed(103, "n3", "n1", 4)
+                                .enters(104, "other_node", 4)
+                                .closed(105, "n2", "n1", 3)
+                                .enters(106, "farewell", 3)
+                                .prints(900, 4, "went wrong"));
+    one.add(Group::sound, script::Run(2 * i + 1).closed(105, "n2", "n1", 3).enters(106, "farewell", 3));
+  }
+  const explain::Explanation e = one.explain();
+  const auto value = [&](const std::string& function) {
+    const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),
+                                 [&](const auto& suspect) { return suspect.function == function; });
+    return of == e.suspects.end() ? 0 : of->features[explain::Feature::ended];
+  };
+  CHECK(value("farewell") == 1);
+  CHECK(value("before") == 0);
+  CHECK(value("other_node") == 0);
+}
+
+TEST_CASE("a function that catches an exception that only failing runs throw is the first suspect", "[explain]") {
+  Case one;
+  for (int i = 0; i < 5; ++i) {
+    const auto both = [&](int number) {
+      return script::Run(number).enters(100, "deliver", 2).enters(101, "with_lock", 2).enters(102, "fetch", 2);
+    };
+    one.add(Group::failing, both(2 * i)
+                                .faulted(103, 9, "n2")
+                                .enters(500, "fetch throws exception", 2)
+                                .enters(500, "with_lock catches exception", 2)  // in a `finally` block
+                                .enters(500, "with_lock throws exception", 2)
+                                .enters(501, "deliver catches exception", 2)
+                                .prints(900, 4, "went wrong"));
+    one.add(Group::sound, both(2 * i + 1));
+  }
+  const explain::Explanation e = one.explain();
+  REQUIRE_FALSE(e.suspects.empty());
+  CHECK(e.suspects[0].function == "deliver");
+  CHECK(e.suspects[0].why.find("catches exception after the fault in 5 of 5 failing") != std::string::npos);
+  const auto of = std::find_if(e.suspects.begin(), e.suspects.end(),
+                               [](const auto& suspect) { return suspect.function == "with_lock"; });
+  REQUIRE(of != e.suspects.end());
+  CHECK(of->features[explain::Feature::caught] == 0);
+}
+
 TEST_CASE("the functions that handle a node's messages after its pause or partition are suspects", "[explain]") {
   const schedule::FaultKind kind = GENERATE(schedule::FaultKind::pause, schedule::FaultKind::partition);
   Case one;
@@ -1613,12 +1669,17 @@ TEST_CASE("rare words of a symptom match function names in any spelling", "[expl
                                            "server.run",
                                            "server.stop",
                                            "server.accept",
+                                           "kv.(*Replica).Answer",
                                            "afterFork"};
-  const std::map<std::string, std::string> named =
-      explain::named_by("one number was HANDED out twice; seats: 3, after the server's watch", functions);
-  CHECK(named == std::map<std::string, std::string>{{"kv::Node::hand_out(int)", "handed"},
-                                                    {"(anonymous namespace)::seatsLeft", "seats"},
-                                                    {"HTTPWatcher", "watch"}});
+  std::map<std::string, std::pair<std::string, bool>> named;
+  for (const auto& [function, by] : explain::named_by(
+           "one number was HANDED out twice; seats: 3, after the server's watch; a replica is behind", functions))
+    named[function] = {by.word, by.own};
+  CHECK(named ==
+        std::map<std::string, std::pair<std::string, bool>>{{"kv::Node::hand_out(int)", {"handed", true}},
+                                                            {"(anonymous namespace)::seatsLeft", {"seats", true}},
+                                                            {"HTTPWatcher", {"watch", true}},
+                                                            {"kv.(*Replica).Answer", {"replica", false}}});
   CHECK(explain::named_by("", functions).empty());
 }
 

@@ -88,14 +88,17 @@ void Exceptions::escapes(const FrameInfo* frames, std::int32_t count, MethodId c
   for (std::int32_t i = 0; i < count && into.size() < kMostEscapes; ++i) {
     const bool caught = frames[i].method == catcher;
     const Thrower& from = thrower(frames[i].method);
-    if (!from.name.empty() && (!caught || into.empty())) {
-      const std::pair<MethodId, std::string> key(frames[i].method, class_name);
+    // A method that throws an exception and catches it itself counts as one that throws.
+    const bool catches = caught && !into.empty();
+    if (!from.name.empty() && (!catches || spec_->watch.catchers)) {
+      const std::string what = std::string(catches ? kCatches : kThrows) + std::string(class_name);
+      const std::pair<MethodId, std::string> key(frames[i].method, what);
       const auto less = [](const auto& entry, const auto& wanted) { return entry.first < wanted; };
       auto at = std::lower_bound(escapes_.begin(), escapes_.end(), key, less);
       if (at == escapes_.end() || at->first != key) {
         auto* made = new Escape;
         if (from.wanted && watched_ < kStateEscapes) {
-          made->watched = watched.add(from.name + std::string(kThrows) + std::string(class_name), state);
+          made->watched = watched.add(from.name + what, state);
           if (made->watched != nullptr) ++watched_, watched.held(*made->watched);
         } else if (from.wanted && !full_) {
           full_ = true;
@@ -103,7 +106,7 @@ void Exceptions::escapes(const FrameInfo* frames, std::int32_t count, MethodId c
               "only the first 1024 pairs of a method and an exception that it throws are watched: name fewer methods");
         }
         for (const PlaceSpec* place : from.places) {
-          if (!is_of_class(class_name, place->escaping)) continue;
+          if (catches || !is_of_class(class_name, place->escaping)) continue;
           made->visit.entries.push_back(place->entry);
           made->visit.noted = made->visit.noted || place->noted;
         }

@@ -1,5 +1,6 @@
 // Handles thrown exceptions. Determines which watched methods an exception leaves, and reports or counts it like the
-// entry of a method, with a name such as "org.x.Learner.readPacket throws java.io.EOFException". Also evaluates which
+// entry of a method, with a name such as "org.x.Learner.readPacket throws java.io.EOFException". If asked, it also
+// reports the method that catches it ("org.x.Learner.run catches java.io.EOFException"). Also evaluates which
 // conditions of the schedule the exception meets. Private to the agent.
 #pragma once
 
@@ -20,7 +21,8 @@ namespace rose::jvm {
 // at most this many frames of the stack are examined, innermost first
 inline constexpr std::int32_t kMostFramesSeen = 64;
 
-// The exceptions of one class that leave one method. An Escape is never freed, because threads may use it at any time.
+// The exceptions of one class that leave one method, or that it catches. An Escape is never freed, because threads may
+// use it at any time.
 struct Escape {
   Watched* watched = nullptr;  // null if these exceptions are not watched
   Visit visit;                 // the schedule's conditions on these exceptions
@@ -37,7 +39,8 @@ class Exceptions {
   [[nodiscard]] bool may_look(bool& first);
 
   // Adds to `into` the methods that an exception of this class leaves on its way to `catcher` (nullptr: it is not
-  // caught), innermost first. A method that both throws and catches the exception is included.
+  // caught), innermost first. A method that both throws and catches the exception is included. If catchers are asked
+  // for, `catcher` is the last one added.
   void escapes(const FrameInfo* frames, std::int32_t count, MethodId catcher, std::string_view class_name,
                WatchedMethods& watched, State& state, std::vector<const Escape*>& into);
 

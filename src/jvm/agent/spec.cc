@@ -113,6 +113,10 @@ bool take_line(std::string_view line, Spec& spec) {
     spec.watch.lasting = true;
     return true;
   }
+  if (what == "catchers") {
+    spec.watch.catchers = true;
+    return true;
+  }
   if (what == "function") {
     spec.watch.functions.push_back(new NamePattern(line));
     return !line.empty();

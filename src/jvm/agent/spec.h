@@ -51,6 +51,7 @@ struct WatchSpec {
       classes;  // methods by their exact names, as in records, and the classes of these methods
   std::vector<const NamePattern*> throwers;  // methods whose exceptions are watched too
   std::vector<std::string> thrower_sources;  // source files whose exceptions are watched too
+  bool catchers = false;                     // the methods that catch these exceptions are reported, too
   [[nodiscard]] bool exceptions() const { return !throwers.empty() || !thrower_sources.empty(); }
 };
 

@@ -1,8 +1,8 @@
-// This agent is loaded into Python processes (see site.py). It reports the entries of the application's functions, and
-// the functions that exceptions leave, to a BPF program that is attached to rose_jvm_enter. It also stores which
-// functions each thread is executing (python/stacks_layout.h). It uses only functions that every CPython since 3.6
-// exports, and the C library of the process. It calls functions of Python only while it holds the interpreter's lock.
-// Forked processes share the file.
+// This agent is loaded into Python processes (see site.py). It reports the entries of the application's functions, the
+// functions that exceptions leave and those that catch them, to a BPF program that is attached to rose_jvm_enter. It
+// also stores which functions each thread is executing (python/stacks_layout.h). It uses only functions that every
+// CPython since 3.6 exports, and the C library of the process. It calls functions of Python only while it holds the
+// interpreter's lock. Forked processes share the file.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -24,7 +24,8 @@ long PyLong_AsLong(PyObject*);
 void PyErr_Clear();
 void Py_IncRef(PyObject*);
 void Py_DecRef(PyObject*);
-__attribute__((weak)) PyObject* PyFrame_GetCode(PyObject* frame);  // from 3.9 on
+__attribute__((weak)) PyObject* PyFrame_GetCode(PyObject* frame);  // from 3.9 on, as the next one
+__attribute__((weak)) PyObject* PyFrame_GetBack(PyObject* frame);  // the caller's frame; null for the outermost one
 
 // `let_go` is 1 if the following entries are not reported, because the function has reached the limit of reports.
 __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*, std::uint32_t /*let_go*/) {
@@ -35,8 +36,10 @@ __attribute__((noinline, visibility("default"))) void rose_jvm_enter(const char*
 namespace rose::python {
 namespace {
 
-constexpr int kCall = 0, kReturn = 3;                          // PyTrace_CALL, PyTrace_RETURN
-constexpr const char* kThrowsException = " throws exception";  // see base/leaving.h
+// PyTrace_CALL, PyTrace_RETURN, PyTrace_C_CALL, PyTrace_C_EXCEPTION
+constexpr int kCall = 0, kReturn = 3, kCallOfC = 4, kExceptionOfC = 5;
+// see base/leaving.h
+constexpr const char *kThrowsException = " throws exception", *kCatchesException = " catches exception";
 constexpr std::uint32_t kCodes = 1 << 15;
 constexpr std::uint32_t kForeign = 0xffffffff;
 // The limit of reports per function: at most kBurst entries at once, and on average one entry per kEntryNs.
@@ -54,7 +57,7 @@ struct Budget {
 struct Code {
   PyObject* code;          // the agent holds a reference, so that no other object gets this address
   std::uint32_t function;  // number of the function; 0: there are too many; kForeign: not part of the application
-  Budget entries, exceptions;
+  Budget entries, exceptions, catches;
 };
 Code codes[kCodes];
 std::uint32_t known = 0;
@@ -129,11 +132,27 @@ const char* text_of(PyObject* code, const char* attribute) {
   return text;
 }
 
+// True for the body of a class, which is executed once when its module is loaded. It has its own code object, like a
+// function, but uses no local variables (CO_OPTIMIZED in Python's inspect module). The body of a module has the name
+// "<module>".
+bool is_class_body(PyObject* code, const char* name) {
+  constexpr long kOptimized = 1;
+  if (name[0] == '<') return false;
+  PyObject* flags = PyObject_GetAttrString(code, "co_flags");
+  if (flags == nullptr) {
+    PyErr_Clear();
+    return false;
+  }
+  const long value = PyLong_AsLong(flags);
+  Py_DecRef(flags);
+  return (value & kOptimized) == 0;
+}
+
 std::uint32_t make_function(PyObject* code) {
   const char* file = text_of(code, "co_filename");
   const char* name = text_of(code, "co_qualname");  // from 3.11 on
   if (name == nullptr) name = text_of(code, "co_name");
-  if (file == nullptr || name == nullptr || is_foreign(file)) return kForeign;
+  if (file == nullptr || name == nullptr || is_foreign(file) || is_class_body(code, name)) return kForeign;
   if (__atomic_load_n(&stacks->functions, __ATOMIC_RELAXED) >= kMostFunctions) return 0;
   const std::uint32_t number = __atomic_fetch_add(&stacks->functions, 1, __ATOMIC_RELAXED);
   if (number == 0 || number >= kMostFunctions) return 0;
@@ -197,25 +216,54 @@ void report(Budget& budget, const char* name) {
   rose_jvm_enter(name, budget.silent ? 1 : 0);
 }
 
-// Reports that an exception leaves the function. CPython does not tell the profile function which exception it is.
-void report_exception(Code& code) {
+// Reports what happened to an exception in the function. CPython does not tell the profile function which exception it
+// is.
+void report_exception(const Code& code, Budget& budget, const char* what) {
   const char* function = stacks->function[code.function].name;
   char name[sizeof stacks->function[0].name + 32];
-  copy(name, sizeof name - std::strlen(kThrowsException), function);
-  append(name, sizeof name, kThrowsException);
-  report(code.exceptions, name);
+  copy(name, sizeof name - std::strlen(what), function);
+  append(name, sizeof name, what);
+  report(budget, name);
 }
 
-int profile(PyObject*, PyObject* frame, int what, PyObject* result) {
-  if (what != kCall && what != kReturn) return 0;
+// The code of a frame; null if it is not part of the application.
+Code* own_code(PyObject* frame) {
   PyObject* object = PyFrame_GetCode != nullptr ? PyFrame_GetCode(frame) : PyObject_GetAttrString(frame, "f_code");
   if (object == nullptr) {
     PyErr_Clear();
-    return 0;
+    return nullptr;
   }
   Code* code = find(object);
   Py_DecRef(object);
-  if (code == nullptr || code->function == kForeign || code->function == 0) return 0;
+  return code == nullptr || code->function == kForeign || code->function == 0 ? nullptr : code;
+}
+
+// true: an exception has left a function of the application, and the thread has not reported anything since
+__thread bool exception_is_passing = false;
+
+// Determines which function caught the exception that left a function of the application: the one in which the thread
+// goes on. A function with a `finally` block goes on, too, and is then left by the exception; explain leaves it out. If
+// a library caught the exception, nothing is reported.
+void find_catcher(PyObject* frame, int what, PyObject* result) {
+  if (what == kExceptionOfC || (what == kReturn && result == nullptr)) return;  // the exception passes on
+  exception_is_passing = false;
+  Code* code = nullptr;
+  if (what == kCallOfC || what == kReturn) {
+    code = own_code(frame);
+  } else if (what == kCall && PyFrame_GetBack != nullptr) {
+    if (PyObject* back = PyFrame_GetBack(frame); back != nullptr) {
+      code = own_code(back);
+      Py_DecRef(back);
+    }
+  }
+  if (code != nullptr) report_exception(*code, code->catches, kCatchesException);
+}
+
+int profile(PyObject*, PyObject* frame, int what, PyObject* result) {
+  if (exception_is_passing) find_catcher(frame, what, result);
+  if (what != kCall && what != kReturn) return 0;
+  Code* code = own_code(frame);
+  if (code == nullptr) return 0;
   StackThread& thread = thread_of();
   if (what == kCall) {
     if (thread.depth < kFrames) thread.functions[thread.depth] = code->function;
@@ -223,7 +271,10 @@ int profile(PyObject*, PyObject* frame, int what, PyObject* result) {
     report(code->entries, stacks->function[code->function].name);
     return 0;
   }
-  if (result == nullptr) report_exception(*code);
+  if (result == nullptr) {
+    report_exception(*code, code->exceptions, kThrowsException);
+    exception_is_passing = true;
+  }
   if (thread.depth > kFrames || (thread.depth > 0 && thread.functions[thread.depth - 1] == code->function)) {
     --thread.depth;  // the return of a function that was entered before the thread was watched is ignored
   }
