@@ -1,4 +1,6 @@
-// Adds the feature of functions that a restarted process executes when it reads what the killed process had left.
+// Adds the feature of functions that a restarted process executes when it uses the files that the killed process had
+// left. Opens that only read are not recorded. Therefore a use counts only until the process accepts connections:
+// later, it changes the same files in its usual work.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,6 +74,7 @@ void from_recovery(const Input& input, std::size_t failing, Evidences& out) {
           if (last.size() > 2) last.pop_back();
         }
         if (kind.what != StepKind::call && kind.what != StepKind::failed_call) continue;
+        if (kind.words.starts_with("listen") || kind.words.starts_with("accept")) break;  // it has recovered
         const auto file = std::find(files.begin(), files.end(), path_of(kind));
         const auto number = static_cast<std::size_t>(file - files.begin());
         if (file == files.end() || read[number]) continue;

@@ -103,6 +103,10 @@ TOML
 expect 0 "$rose" explain schedule.toml -c rose.toml --runs 4 --jobs 4 --no-deepen -o why.md --json
 json_is 'j["suspects"][0]["function"]' shelf.Shelf.save
 says out 'it caught the exception that the fault caused'
+json_is 'any("catches exception in shelf.Shelf.save" in line["text"] for line in j["story"])' True
+# Every function has a file and a line, and the body of a class is no function.
+json_is 'all(s["file"].endswith("shelf.py") and s["line"] > 0 for s in j["suspects"])' True
+json_is '[s["function"] for s in j["suspects"] if s["function"] in ("shelf.Shelf", "shelf.Handler")]' '[]'
 
 # The program is installed as a package, and started by a short script or by its name.
 mkdir -p site-packages/shelving

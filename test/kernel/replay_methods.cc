@@ -153,6 +153,14 @@ TEST_CASE("exceptions that leave methods are counted and recorded with thrower a
     CHECK(entries == std::map<std::string, std::size_t>{{victim + "itself throws java.lang.IllegalStateException", 20},
                                                         {victim + "opens" + missing, 100},
                                                         {victim + "passes" + missing, 100}});
+    config.nodes[0].catches = true;
+    const auto caught = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
+    std::size_t catches = 0;
+    for (const trace::Event& event : caught.result.trace.events)
+      if (event.type == trace::EventType::af && caught.result.trace.str(event.function) ==
+                                                    victim + "catches catches java.nio.file.NoSuchFileException")
+        ++catches;
+    CHECK(catches == 100);
   }
 }
 

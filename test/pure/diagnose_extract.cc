@@ -626,6 +626,20 @@ TEST_CASE("a partition is one-way only if the other direction was traced and act
   CHECK(both.candidates.at(0).fault.direction == Direction::both);
 }
 
+TEST_CASE("a partition is not one-way if only a client reports a silence, because its server would not notice one") {
+  for (const std::uint16_t from_port : {std::uint16_t{7000}, std::uint16_t{40000}}) {
+    INFO(from_port);
+    Dump dump;
+    dump.scf(1, "n2", "openat", ENOENT, "/x/y");  // shows that n2 was traced, too
+    trace::Event& silence = dump.silence(5, 17, "n1", "10.77.0.2", "10.77.0.1");
+    silence.sport = from_port;
+    silence.dport = from_port == 7000 ? 0 : 7000;
+    const auto config = deployment();
+    const Plan plan = plan_of(config, dump);
+    CHECK((plan.candidates.at(0).fault.direction == Direction::both) == (from_port == 7000));
+  }
+}
+
 TEST_CASE("partitions at different times are different faults") {
   Dump dump;
   dump.cut(5, 15, 1, {2, 3});

@@ -1736,3 +1736,76 @@ TEST_CASE("a function with a common library-function name is rated as a helper",
        {"Ledger::close_day()", "checkpoint", "main.(*shelf).recover", "io.x.Leader.elect", "", "_", "::"})
     CHECK(helper(name) < 0.5);
 }
+
+namespace {
+
+double value_of(const explain::Explanation& e, std::string_view function, explain::Feature feature) {
+  const auto of =
+      std::find_if(e.suspects.begin(), e.suspects.end(), [&](const auto& one) { return one.function == function; });
+  return of == e.suspects.end() ? 0 : of->features[feature];
+}
+
+schedule::Fault kill_of(const std::string& node) {
+  schedule::Fault fault;
+  fault.id = "fault";
+  fault.kind = schedule::FaultKind::crash;
+  fault.node = node;
+  fault.signal = SIGKILL;
+  return fault;
+}
+
+}  // namespace
+
+TEST_CASE("the functions that first use a file that a killed process was changing are suspects", "[explain]") {
+  Case one;
+  one.input.schedule.faults = {kill_of("n1")};
+  for (int i = 0; i < 5; ++i) {
+    one.add(Group::failing, script::Run(2 * i)
+                                .does(95, "openat", "/srv/n1/table.new", 1)
+                                .faulted(102, 1, "n1")
+                                .enters(500, "restore", 51)
+                                .of_process(51)
+                                .enters(501, "note", 51)
+                                .of_process(51)
+                                .does(502, "openat", "/srv/n1/table.new", 51)
+                                .of_process(51)
+                                .does(510, "listen", "", 51)
+                                .of_process(51)
+                                .enters(600, "save", 51)
+                                .of_process(51)
+                                .does(601, "openat", "/srv/n1/table.new", 51)
+                                .of_process(51)
+                                .prints(900, 4, "went wrong"));
+    one.add(Group::sound, script::Run(2 * i + 1)
+                              .does(95, "openat", "/srv/n1/table.new", 1)
+                              .enters(600, "save", 1)
+                              .does(601, "openat", "/srv/n1/table.new", 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(value_of(e, "restore", explain::Feature::reads_back) == 1);
+  CHECK(value_of(e, "note", explain::Feature::reads_back) == 1);
+  CHECK(value_of(e, "save", explain::Feature::reads_back) == 0);
+}
+
+TEST_CASE("a killed function that had only sent messages has left its work on other nodes", "[explain]") {
+  const bool wrote = GENERATE(false, true);
+  Case one;
+  one.input.schedule.faults = {kill_of("n1")};
+  for (int i = 0; i < 5; ++i) {
+    script::Run killed(2 * i);
+    killed.enters(80, "borrow", 1).sends(85, "n1", "n2", "TAKE key", 1).takes(86, "n1", "n2", 9);
+    if (wrote) killed.does(87, "rename", "/srv/n1/a", 1);
+    killed.enters(90, "use", 1);
+    one.add(Group::failing, killed.faulted(102, 1, "n1")
+                                .stack({{"use", "x.c", 3, "/srv/app", 0}, {"borrow", "x.c", 9, "/srv/app", 0}})
+                                .prints(900, 4, "went wrong"));
+    one.add(Group::sound, script::Run(2 * i + 1)
+                              .enters(80, "borrow", 1)
+                              .sends(85, "n1", "n2", "TAKE key", 1)
+                              .takes(86, "n1", "n2", 9)
+                              .enters(90, "use", 1));
+  }
+  const explain::Explanation e = one.explain();
+  CHECK(value_of(e, "borrow", explain::Feature::elsewhere) == (wrote ? 0 : 1));
+  CHECK(value_of(e, "use", explain::Feature::elsewhere) == (wrote ? 0 : 1));
+}

@@ -261,6 +261,19 @@ TEST_CASE("a lookup that times out reports the resolver as missing", "[logs]") {
   CHECK(missed("dial tcp: lookup n3 on 10.9.9.9:53: read udp 10.0.0.1:5112->10.9.9.9:53: i/o timeout").empty());
 }
 
+TEST_CASE("a peer with an address of another network may be any node", "[logs]") {
+  const auto missed = [](const std::string& text) {
+    const Hinted one({"2026-01-02 03:04:05 WARN " + text + "\n"}, {});
+    std::set<std::string> peers;
+    for (const Hint& hint : one.evidence.hints)
+      if (hint.kind == Hint::Kind::silence) peers.insert(hint.peer);
+    return peers;
+  };
+  CHECK(missed("cannot connect to 172.20.3.4:7000: connection timed out") == std::set<std::string>{"n2", "n3"});
+  CHECK(missed("cannot connect to 10.0.7.7:7000: connection timed out").empty());      // in the nodes' network
+  CHECK(missed("lost connection to 172.20.3.4:51234: connection timed out").empty());  // the port of a client
+}
+
 TEST_CASE("a program whose opening lines recur has restarted, whatever their words", "[logs]") {
   const auto life = [](int second, int pid) {
     std::string text;

@@ -464,6 +464,14 @@ TEST_CASE("without times, a few lines with levels do not make the other lines co
   CHECK(few.messages().size() == 5);
 }
 
+TEST_CASE("numbered frames of a native stack trace belong to the message before them") {
+  const Read one(
+      "2026.01.02 03:04:05.000001 [ 7 ] {} <Error> part: cannot remove /srv/x\n0. 0xbc3ed9c store::Part::remove()  in "
+      "/usr/bin/store\n1. store::Data::clear(bool) @ 0x0000000009006e22\n#2 0x00007f1 in main () at main.cc:7\n"
+      "2026.01.02 03:04:06.000001 [ 7 ] {} <Information> part: 3 parts are left\n");
+  CHECK(one.messages().size() == 2);
+}
+
 TEST_CASE("java.util.logging's two lines are one message") {
   const Read one(
       "Nov 26, 2026 9:20:15 PM com.example.store.impl.Keeper\nINFO: opened the store\n"
