@@ -113,9 +113,10 @@ std::string rough_time(double seconds) {
 
 std::string progress_line(const diagnose::Progress& p, double seconds) {
   const std::string left = p.seconds_left > 0 ? fmt::format(" or {}", rough_time(p.seconds_left)) : "";
-  return fmt::format(
-      "diagnose: level {}, schedule {}, run {} ({:.0f} s, at most {} runs{} left, best rate {:.0f} %): {}", p.level,
-      p.schedules, p.runs, seconds, p.runs_left, left, p.best_rate * 100, p.doing);
+  return fmt::format("diagnose: level {}, schedule {}, run {} ({:.0f} s, at most {} runs{} left, {} {:.0f} %): {}",
+                     p.level, p.schedules, p.runs, seconds, p.runs_left, left,
+                     p.testing_rate > 0 ? "its rate" : "best rate",
+                     (p.testing_rate > 0 ? p.testing_rate : p.best_rate) * 100, p.doing);
 }
 
 Result<void> write_first_schedule(const std::string& file, const diagnose::Tried& first) {

@@ -136,7 +136,8 @@ void Lab::report_progress(const std::string& doing) {
   if (d_.first) progress.first = &d_.tried[*d_.first];
   if (found) progress.found = &d_;
   progress.warnings = &d_.plan.warnings;
-  progress.best_rate = std::max(best_rate, testing_rate);
+  progress.best_rate = best_rate;
+  progress.testing_rate = testing_rate;
   if (all_seconds_.second > 0)
     progress.seconds_left = all_seconds_.first / all_seconds_.second * progress.runs_left / jobs();
   progress.doing = doing;

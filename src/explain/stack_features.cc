@@ -406,6 +406,8 @@ void from_results(const Input& input, const Comparison& comparison, std::size_t 
     const double share = one.share / static_cast<double>(failing) * (acts ? kActs : 1) *
                          (evidence.features[Feature::spared] > 0 ? kHarmlessResult : 1);
     evidence.features.raise(Feature::caught, share);
+    // The functions further in only passed the error on, so for the program, the fault arrived here.
+    if (!one.by.empty() && evidence.features[Feature::arrived] > 0) evidence.features.raise(Feature::arrived, share);
     evidence.tell(share, one.node,
                   one.by.empty() ? "the failed call's error reached it and went no further"
                                  : fmt::format("the error that {} returned reached it and went no further", one.by));

@@ -1354,6 +1354,7 @@ TEST_CASE("of the functions that return an error to each other, the one that sto
   CHECK(stopped.suspects.front().why.find("the error that persist returned reached it and went no further") !=
         std::string::npos);
   CHECK(features_of(stopped, "ids::reserve")[explain::Feature::caught] == 1);
+  CHECK(features_of(stopped, "ids::reserve")[explain::Feature::arrived] == 1);
   CHECK(features_of(stopped, "persist")[explain::Feature::passed_on] == 1);
   CHECK(features_of(stopped, "persist")[explain::Feature::differs] == 0);
   CHECK(features_of(stopped, "next_id")[explain::Feature::caught] == 0);
