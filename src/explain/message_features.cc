@@ -254,6 +254,8 @@ void from_late_messages(const Input& input, std::size_t failing, Evidences& out)
 }
 
 void from_ends(const Input& input, std::size_t failing, Evidences& out) {
+  // The value of the function that noticed the end. It is often a helper that reads from all connections.
+  constexpr double kReader = 0.7;
   constexpr std::size_t kMostEnds = 16;  // connections; later ends are likely to have other reasons
   struct Handled {
     double share = 0;  // added up over the runs
@@ -275,9 +277,14 @@ void from_ends(const Input& input, std::size_t failing, Evidences& out) {
         if (kind.what == StepKind::taken) {
           const Exchanged& message = run.exchanged[step.source];
           handling.erase(step.tid);
-          if (message.is_end() && ends < kMostEnds && silent->between(message.from, message.to))
-            ++ends, handling.emplace(step.tid, std::pair(1.0, message.from));
-          else if (ends >= kMostEnds && handling.empty()) break;
+          if (message.is_end() && ends < kMostEnds && silent->between(message.from, message.to)) {
+            ++ends;
+            handling.emplace(step.tid, std::pair(1.0, message.from));
+            // The function that read from the connection may take what it has read for complete.
+            if (step.in != kNoKind)
+              if (Handled& reader = here[input.kinds[step.in].function]; reader.share < kReader)
+                reader = {kReader, kind.node, message.from};
+          } else if (ends >= kMostEnds && handling.empty()) break;
         }
         const auto by = handling.find(step.tid);
         if (kind.what != StepKind::function || by == handling.end()) continue;
@@ -299,7 +306,7 @@ void from_ends(const Input& input, std::size_t failing, Evidences& out) {
     Evidence& evidence = out[function];
     evidence.features.raise(Feature::ended, of.share / static_cast<double>(failing));
     evidence.tell(0.5 * evidence.features[Feature::ended], of.node,
-                  fmt::format("it is entered next when a connection to {} has ended because of the fault", of.of));
+                  fmt::format("it is executed when a connection to {} has ended because of the fault", of.of));
   }
 }
 

@@ -545,6 +545,7 @@ TEST_CASE("the functions that run when a connection to a killed node has ended a
                                 .faulted(102, 9, "n2")
                                 .closed(103, "n3", "n1", 4)
                                 .enters(104, "other_node", 4)
+                                .enters(104, "read_line", 3)
                                 .closed(105, "n2", "n1", 3)
                                 .enters(106, "farewell", 3)
                                 .prints(900, 4, "went wrong"));
@@ -557,6 +558,7 @@ TEST_CASE("the functions that run when a connection to a killed node has ended a
     return of == e.suspects.end() ? 0 : of->features[explain::Feature::ended];
   };
   CHECK(value("farewell") == 1);
+  CHECK(value("read_line") == Approx(0.7));
   CHECK(value("before") == 0);
   CHECK(value("other_node") == 0);
 }
