@@ -68,7 +68,9 @@ TEST_CASE("a cleanly closed connection is not silent") {
     client.close();
   }
   std::this_thread::sleep_for(2 * kDelay);
-  CHECK(silences(snapshot(*tracer), client).empty());
+  const auto closed = snapshot(*tracer);
+  INFO(describe(closed));
+  CHECK(silences(closed, client).empty());
   // The next connection of the same pair does not end a silence either.
   Sender again(AF_INET, SOCK_STREAM, tcp4);
   again.send(3);
