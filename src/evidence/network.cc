@@ -196,6 +196,7 @@ void cover(const Cluster& cluster, const std::vector<bool>& watched, std::size_t
           partition.calls += silence->calls;
           partition.unseen += silence->unseen;
           partition.plain = std::max(partition.plain, silence->plain);
+          partition.no_network = partition.no_network || silence->no_network;
           still_fails = still_fails || silence->open;
         }
         (silence->dst == best ? in : out) += static_cast<double>(length);

@@ -32,7 +32,8 @@ struct Silence {
   std::uint64_t calls = 0;  // number of failed calls
   // number of these calls that are connects whose arrival the other node's tracer did not record
   std::uint64_t unseen = 0;
-  double plain = 1;  // 0..1: how clearly the errors of the calls indicate a partition
+  double plain = 1;         // 0..1: how clearly the errors of the calls indicate a partition
+  bool no_network = false;  // the errors of the calls mean that the node had no route (ENETUNREACH, ENETDOWN)
 };
 
 struct Partition {
@@ -51,6 +52,7 @@ struct Partition {
   std::uint64_t calls = 0;     // number of failed calls
   std::uint64_t unseen = 0;    // sum of `unseen` of its silences
   std::vector<int> failed_at;  // nodes that made these calls, ascending
+  bool no_network = false;     // some of its silences are `no_network`
   double plain = 0;            // the highest `plain` of its silences
 };
 

@@ -123,7 +123,8 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     std::uint64_t unseen = 0;
     double plain = 0;
     bool out = true;
-    std::int64_t early = 0;  // the partition began this long before the first failure
+    bool no_network = false;  // a node had no route to the other one
+    std::int64_t early = 0;   // the partition began this long before the first failure
   };
   std::map<std::pair<int, int>, std::vector<Period>> pairs;
   // Pairs of nodes. reached_since: the first node has reached the second one since its last failure to do so.
@@ -142,13 +143,14 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
     const bool reached_itself = reached_since.erase(pair) > 0, reached_by_it = answered_since.erase(pair) > 0;
     const bool reached = reached_itself || (reached_by_it && !c.out);
     if (periods.empty() || event.ts_ns - periods.back().last > kSeparateFailures || reached)
-      periods.push_back({event.ts_ns, event.ts_ns, 0, 0, 0, true, event.err == EHOSTUNREACH ? kArpTimeout : 0});
+      periods.push_back({event.ts_ns, event.ts_ns, 0, 0, 0, true, false, event.err == EHOSTUNREACH ? kArpTimeout : 0});
     Period& period = periods.back();
     period.last = event.ts_ns;
     period.calls += weight_of(event);
     if (c.unseen) period.unseen += weight_of(event);
     period.plain = std::max(period.plain, c.plain * event.how().reliability);
     period.out = period.out && c.out;
+    period.no_network = period.no_network || event.err == ENETUNREACH || event.err == ENETDOWN;
   }
   std::vector<Silence> silences;
   for (const auto& [pair, periods] : pairs) {
@@ -172,6 +174,7 @@ std::vector<Silence> unreachable(const Given& given, const Times& times, const s
       silence.failed_at = pair.first;
       silence.calls = period.calls;
       silence.unseen = period.unseen;
+      silence.no_network = period.no_network;
       silence.plain = period.plain * (usual ? kOddsUsual : 1);
       silences.push_back(silence);
       if (period.out) continue;
@@ -189,8 +192,9 @@ bool is_sufficient(const Partition& partition) {
   // If repeated attempts of one node did not reach the other node, the dumps of both nodes show this. So attempts of
   // the other node are not needed as evidence.
   if (partition.unseen >= kResetsOfPartition) return true;
-  return partition.all_others && partition.plain >= 1 &&
-         partition.calls > 1;  // one pair only: the error must be unambiguous and repeated
+  // Of one pair only, the error must be unambiguous and repeated. If the node has no route, its own network is down,
+  // and it need not have tried to reach other nodes. If only the other host is unreachable, that host may be off.
+  return (partition.all_others || partition.no_network) && partition.plain >= 1 && partition.calls > 1;
 }
 
 }  // namespace rose::evidence

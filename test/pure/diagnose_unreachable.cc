@@ -65,7 +65,7 @@ TEST_CASE("unreachable: the node that most pairs have in common is the partition
   CHECK(cuts(plan)[0]->fault.peers.empty());
 }
 
-TEST_CASE("unreachable: one pair is a partition if both sides report it or there is no other node") {
+TEST_CASE("unreachable: one pair is a partition if both report it, one has no route, or there is no other node") {
   const auto plan_with = [](int nodes, const std::vector<std::pair<int, int>>& pairs, int err, const char* call) {
     const auto config = deployment(nodes);
     Dump dump;
@@ -75,6 +75,7 @@ TEST_CASE("unreachable: one pair is a partition if both sides report it or there
   };
   CHECK(plan_with(3, {{1, 2}, {2, 1}}, EHOSTUNREACH, "connect") == 1);
   CHECK(plan_with(3, {{1, 2}}, EHOSTUNREACH, "connect") == 0);
+  CHECK(plan_with(3, {{1, 2}}, ENETUNREACH, "connect") == 1);  // the network of n1 itself is down
   CHECK(plan_with(2, {{1, 2}}, EHOSTUNREACH, "connect") == 1);
   CHECK(plan_with(2, {{1, 2}}, ETIMEDOUT, "connect") == 0);
   CHECK(plan_with(2, {{1, 2}, {2, 1}}, ETIMEDOUT, "connect") == 1);
