@@ -127,9 +127,9 @@ std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
   return catcher;
 }
 
-// What a killed thread had changed since it entered the outermost of these functions whose entry is recorded. `frames`:
-// index of the outermost function, counted from the innermost, that had only changed other nodes, by messages; 0: none,
-// or the thread had changed files, too.
+// Returns how many of a killed thread's functions, counted from the innermost, had sent messages to other nodes since
+// they were entered, but had changed no file. What they had begun is half done on the other nodes. Functions whose entry
+// is not recorded are passed over.
 std::size_t changed_others_only(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                                 const std::vector<const schedule::Frame*>& frames) {
   std::int64_t file_ns = 0, sent_ns = 0;                  // the last change of a file, and the last message
