@@ -128,8 +128,8 @@ std::size_t caught(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
 }
 
 // Returns how many of a killed thread's functions, counted from the innermost, had sent messages to other nodes since
-// they were entered, but had changed no file. What they had begun is half done on the other nodes. Functions whose entry
-// is not recorded are passed over.
+// they were entered, but had changed no file. What they had begun is half done on the other nodes. Functions are passed
+// over if their entry is not recorded.
 std::size_t changed_others_only(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
                                 const std::vector<const schedule::Frame*>& frames) {
   std::int64_t file_ns = 0, sent_ns = 0;                  // the last change of a file, and the last message
