@@ -101,7 +101,8 @@ void from_recovery(const Input& input, std::size_t failing, Evidences& out) {
     for (const Feature feature : {Feature::usual, Feature::harmless}) evidence.features[feature] *= 1 - share;
     evidence.tell(
         0.6 * share, of.node,
-        fmt::format("it is the first to use {} after the restart, which the killed process had changed last", of.path));
+        fmt::format("entered just before {} was first used after the restart; the killed process had changed it last",
+                    of.path));
   }
 }
 
