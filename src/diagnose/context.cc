@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/ports.h"
 #include "base/text.h"
 #include "diagnose/words.h"
 #include "evidence/forms.h"
@@ -19,7 +20,6 @@ using trace::EventType;
 
 namespace {
 
-constexpr int kFirstEphemeralPort = 32768;
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 // An event that occurs at most this often is not frequent, even if the dump is so short that its rate is high.
 constexpr std::uint64_t kFewEvents = 8;
@@ -102,7 +102,7 @@ void narrow_to_socket(const trace::TraceBase& trace, const trace::Event& event, 
   const std::string_view text = trace.str(event.peer);
   const bool own = info.name == "listen";
   if (!own && info.sockaddr < 0) return;
-  if (const int port = parse_endpoint(text).port; port > 0 && port < kFirstEphemeralPort) {
+  if (const int port = parse_endpoint(text).port; port > 0 && port < kFirstClientPort) {
     if (own) call.local = fmt::format(":{}", port);
     else call.peer = fmt::format("*:{}", port);
   } else if (!own && text.starts_with("unix:/")) {

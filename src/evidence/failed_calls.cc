@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/ports.h"
 #include "base/units.h"
 #include "evidence/call_keys.h"
 #include "evidence/path_search.h"
@@ -286,8 +287,8 @@ class Reader {
     }
     peer.address = std::string(endpoint.address);
     peer.node = given_.nodes.of_address(endpoint.address);
-    // Ignore ephemeral ports, which Linux assigns from 32768 on by default.
-    if (endpoint.port < 32768 || service_ports_.contains(static_cast<std::uint16_t>(endpoint.port)))
+    // Ignore the ports of clients.
+    if (endpoint.port < kFirstClientPort || service_ports_.contains(static_cast<std::uint16_t>(endpoint.port)))
       peer.port = endpoint.port;
     peer.id = peer_texts_.id(fmt::format("{}:{}", peer.node >= 0 ? given_.name(peer.node) : peer.address, peer.port));
     return peer;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/ports.h"
 #include "base/units.h"
 #include "evidence/forms.h"
 #include "weights/weights.h"
@@ -137,9 +138,6 @@ int reporter(const Given& given, const Observation& event) {
 }
 
 // A silence between two nodes, with the index of its source, and its event.
-// The first port of the range from which Linux chooses the port of a client (net.ipv4.ip_local_port_range).
-constexpr std::uint16_t kFirstChosenPort = 32768;
-
 struct RecordedSilence {
   std::size_t source = 0;
   const Observation* event = nullptr;
@@ -163,7 +161,7 @@ Silence silence_of(const Event& event, const Sides& nodes, const Given& given, c
   silence.idle = (event.flags & trace::kIdle) != 0;
   // Of a client's port, the dump has only that it was chosen (0).
   silence.from_service =
-      event.sport != 0 && event.sport < kFirstChosenPort && (event.dport == 0 || event.dport >= kFirstChosenPort);
+      event.sport != 0 && event.sport < kFirstClientPort && (event.dport == 0 || event.dport >= kFirstClientPort);
   return silence;
 }
 

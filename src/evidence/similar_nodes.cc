@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "base/ports.h"
 #include "evidence/nodes.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
@@ -16,7 +17,6 @@ namespace rose::evidence {
 namespace {
 
 constexpr std::size_t kMostBehaviours = 4096;  // the most behaviours of one host; further behaviours are ignored
-constexpr int kFirstClientPort = 32768;
 
 // Only the last component of the path is compared, because folders differ between deployments.
 std::string behaviour_of_call(std::string_view syscall, std::string_view path) {

@@ -6,12 +6,12 @@
 #include <deque>
 #include <tuple>
 
+#include "base/ports.h"
 #include "explain/recorded.h"
 
 namespace rose::explain {
 namespace {
 
-constexpr std::uint16_t kFirstEphemeral = 32768;
 // ns: a datagram that was not received within this time counts as lost
 constexpr std::int64_t kUnderWay = 30'000'000'000;
 constexpr std::size_t kMostUnderWay = 256;  // at most this many equal datagrams that were not received yet are compared
@@ -97,8 +97,8 @@ std::vector<Exchanged> exchanged(const std::vector<schedule::Message>& messages,
     const std::string other_node = ends.node_at(one.peer, one.peer_port);
     if (other_node.empty() || other_node == one.node) continue;
     // After a reset, a client's socket has no port any more.
-    const bool chosen = one.own_port >= kFirstEphemeral || one.own_port == 0;
-    const bool others_chosen = one.peer_port >= kFirstEphemeral;
+    const bool chosen = one.own_port >= kFirstClientPort || one.own_port == 0;
+    const bool others_chosen = one.peer_port >= kFirstClientPort;
     const bool serves = chosen != others_chosen ? others_chosen : one.own_port < one.peer_port;
     Exchanged sent;
     sent.port = serves ? one.own_port : one.peer_port;

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/ascii.h"
+#include "base/ports.h"
 #include "profile/profile.h"
 
 namespace rose::profile {
@@ -151,7 +152,7 @@ std::string peer_pattern(std::string_view peer) {
   const std::string_view port = peer.substr(colon + 1);
   unsigned number = 0;
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
-  if (error != std::errc{} || end != port.data() + port.size() || number < 32768) return std::string(peer);
+  if (error != std::errc{} || end != port.data() + port.size() || number < kFirstClientPort) return std::string(peer);
   return std::string(peer.substr(0, colon)) + ":*";
 }
 

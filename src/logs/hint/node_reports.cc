@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/ascii.h"
+#include "base/ports.h"
 #include "kernel/syscalls.h"
 #include "logs/hint/mentions.h"
 
@@ -64,11 +65,11 @@ std::string_view network_of(std::string_view address) {
 // own addresses are those of the deployment, and those that the logs or --map state. A peer in one of their networks
 // that is no node is a client or another service. A high port is also that of a client, and port 53 that of a resolver.
 bool may_be_any_node(const std::vector<NodeName>& names, std::string_view peer) {
-  constexpr int kFirstOfClients = 32768, kDns = 53;
+  constexpr int kDns = 53;
   const std::string_view network = network_of(peer);
   const std::size_t colon = peer.rfind(':');
   const int port = colon == peer.npos ? 0 : std::atoi(std::string(peer.substr(colon + 1)).c_str());
-  if (network.empty() || port >= kFirstOfClients || port == kDns) return false;
+  if (network.empty() || port >= kFirstClientPort || port == kDns) return false;
   return std::none_of(names.begin(), names.end(), [&](const NodeName& node_name) {
     return std::any_of(node_name.also.begin(), node_name.also.end(),
                        [&](const std::string& name) { return network_of(name) == network; });
