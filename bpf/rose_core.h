@@ -235,6 +235,19 @@ struct inode {
 	unsigned int i_nlink;
 	long long i_size;
 };
+/* Where an inode has its time of the last change: since Linux 6.11, since 6.7 (commit 13bc24457850), and before. */
+struct inode___seconds {
+	long long i_mtime_sec;
+};
+struct rose_timespec {
+	long long tv_sec;
+};
+struct inode___hidden {
+	struct rose_timespec __i_mtime;
+};
+struct inode___old {
+	struct rose_timespec i_mtime;
+};
 struct dentry {
 	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;

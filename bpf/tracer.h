@@ -569,7 +569,8 @@ enum rose_call_class {
 enum { ROSE_STREAMS = 1024, ROSE_MOST_AT_ONCE = 0x7ffff000 /* one call moves at most this many bytes */ };
 enum rose_call_flag {
 	ROSE_TEXT2 = 1,      /* path2 is not a path (but the target of a symlink) and is recorded as it is */
-	ROSE_FLAGS_1 = 2,    /* argument 1 has open flags: a success is recorded if O_CREAT or O_TRUNC is set */
+	ROSE_FLAGS_1 = 2,    /* argument 1 has open flags: a success is recorded if O_CREAT or O_TRUNC is set,
+			      * see also rose_reads_since */
 	ROSE_FLAGS_2 = 4,    /* like ROSE_FLAGS_1, for argument 2 */
 	ROSE_FLAGS_HOW = 8,  /* like ROSE_FLAGS_1, for the struct open_how that argument 2 points to */
 	ROSE_NEW_SOCKET = 16, /* returns a descriptor whose peer is recorded */

@@ -83,6 +83,28 @@ static __always_inline bool is_changing(__u64 nr)
 	return nr < ROSE_SYSCALLS && ((rose_changing[nr / 64] >> (nr % 64)) & 1);
 }
 
+/* True if the file of a descriptor was changed while rose was running, so the deployment itself has written it. */
+static __noinline bool was_changed(struct task_struct *task, __s64 fd)
+{
+	struct file *file = rose_file_of(task, fd);
+	struct inode *inode;
+	__s64 changed;
+
+	if (!file)
+		return false;
+	inode = BPF_CORE_READ(file, f_inode);
+	/* The files of the kernel's own file systems, as in /proc, are new at each use. */
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFREG || BPF_CORE_READ(inode, i_sb, s_iflags) & SB_I_NOEXEC)
+		return false;
+	if (bpf_core_field_exists(struct inode___seconds, i_mtime_sec))
+		changed = BPF_CORE_READ((struct inode___seconds *)inode, i_mtime_sec);
+	else if (bpf_core_field_exists(struct inode___hidden, __i_mtime))
+		changed = BPF_CORE_READ((struct inode___hidden *)inode, __i_mtime.tv_sec);
+	else
+		changed = BPF_CORE_READ((struct inode___old *)inode, i_mtime.tv_sec);
+	return changed >= rose_reads_since;
+}
+
 static __noinline int record_call(struct pt_regs *regs, __s64 result)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -119,7 +141,7 @@ static __noinline int record_call(struct pt_regs *regs, __s64 result)
 		}
 	} else if (signature->flags & ROSE_OPEN_FLAGS) {
 		open_flags = open_flags_of(signature, regs);
-		if (!(open_flags & O_CREAT_OR_TRUNC))
+		if (!(open_flags & O_CREAT_OR_TRUNC) && (!rose_reads_since || !was_changed(task, result)))
 			return 0;
 	}
 	if (is_container_setup(task)) {

@@ -233,6 +233,9 @@ struct {
 struct rose_network_counts rose_network_counts SEC(".bss");
 struct rose_missed rose_missed SEC(".bss");
 __u64 rose_streams[ROSE_STREAMS] SEC(".bss");
+/* Opens that only read a file are recorded if the file was changed at this time or later, in s since the epoch. 0: such
+ * opens are not recorded. */
+__s64 rose_reads_since SEC(".bss");
 
 /* The node + 1 of the process that created a socket. An accepted socket inherits it from the listening socket. */
 struct {
@@ -292,7 +295,8 @@ struct cgroup_storage_key {
 /* For each cgroup to which a packet program is attached: ROSE_ATTACHED_NODE and flags. */
 struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
-	/* Has sizes instead of types, because this kind of map does not accept BTF. */
+	/* Has sizes instead of types: for this kind of map, the kernel accepts types only if the key has exactly two
+	 * members, and `pad` is a third one. */
 	__uint(key_size, sizeof(struct cgroup_storage_key));
 	__uint(value_size, sizeof(__u64));
 } rose_attached SEC(".maps");

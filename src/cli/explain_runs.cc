@@ -273,6 +273,7 @@ ComparedRuns::ComparedRuns(const config::Config& config, const replay::Watchable
   run.tracer = replay::tracer_options(config);
   run.tracer.function_share = kFunctionShare;
   run.tracer.messages = true;
+  run.tracer.reads = true;
   run.tracer.inlined = true;
   run.profile = &watchable.functions;
   run.stacks = true;

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "config/compose_reader.h"
+#include "config/subnet.h"
 
 namespace rose::config {
 namespace {
@@ -201,6 +202,14 @@ namespace {
 
 // The hint for a reference to something that the file does not define: parts of a project are often kept in separate
 // files.
+// The first names of a list that may be long.
+std::string first_of(std::vector<std::string> names) {
+  constexpr std::size_t kMost = 20;
+  const std::size_t all = names.size();
+  names.resize(std::min(all, kMost));
+  return fmt::format("{}{}", fmt::join(names, ", "), all > kMost ? fmt::format(" and {} more", all - kMost) : "");
+}
+
 constexpr const char* kOfSeveralFiles = "if it is in another file, name both: compose = [\"FIRST\", \"SECOND\"]";
 
 }  // namespace
@@ -213,8 +222,11 @@ Result<ComposeNodes> ComposeReader::read() {
       refuse(root, "there are no 'services'", "'services' is missing");
     if (services->members.size() > kMostServices)
       refuse(*services, fmt::format("{} services, up to {} are accepted", services->members.size(), kMostServices));
-    for (const auto& [name, where] : project_.without_value)
-      warn(fmt::format("the variable {} ({}) is not set and is replaced by nothing, as Compose does", name, where));
+    std::vector<std::string> unset;
+    for (const auto& [name, where] : project_.without_value) unset.push_back(fmt::format("{} ({})", name, where));
+    if (!unset.empty())
+      warn(fmt::format("{} not set and replaced by nothing, as Compose does: {}",
+                       unset.size() == 1 ? "one variable is" : "some variables are", first_of(unset)));
     const Known fine = [](const Yaml&, const std::string&) {};
     each(
         root,
@@ -263,6 +275,11 @@ Result<ComposeNodes> ComposeReader::read() {
   } catch (const Wrong& wrong) {
     return Unexpected(problem(wrong));
   }
+  if (!valueless_.empty())
+    warn(fmt::format(
+        "variables of 'environment' without a value, which are not set here, are not set in containers either, as with "
+        "Compose: {}",
+        first_of({valueless_.begin(), valueless_.end()})));
   return std::move(found_);
 }
 
@@ -334,9 +351,14 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
           {"ipam",
            [&](const Yaml& member, const std::string& key) {
              const Yaml* configs = member.find("config");
-             for (const Yaml& item : configs == nullptr ? std::vector<Yaml>{} : configs->items)
-               if (const std::string subnet = item.scalar("subnet"); !subnet.empty())
-                 subnets_.try_emplace(named, subnet);
+             for (const Yaml& item : configs == nullptr ? std::vector<Yaml>{} : configs->items) {
+               // Engines accept any address of the network.
+               const std::string subnet = masked_subnet(item.scalar("subnet"));
+               if (subnet == "") continue;
+               if (auto parsed = parse_subnet(subnet); !parsed)
+                 warn(fmt::format("network '{}': the subnet is ignored: {}", named, parsed.error()));
+               else subnets_.try_emplace(named, subnet);
+             }
              if (!subnets_.contains(named)) none(member, key);
            }}},
          fmt::format("network '{}'", name));

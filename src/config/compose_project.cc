@@ -335,9 +335,9 @@ class ProjectReader {
 
 }  // namespace
 
-Result<std::string> small_file(const std::filesystem::path& path) {
+Result<std::string> small_file(const std::filesystem::path& path, std::size_t most) {
   if (!open_regular(path)) return fail(ErrorKind::input, fmt::format("{} is not a readable file", path.string()));
-  return read_file(path, kMostYamlBytes);
+  return read_file(path, most);
 }
 
 std::string path_from(const std::filesystem::path& folder, const std::string& text) {

@@ -43,6 +43,7 @@ class ComposeReader {
     throw Wrong{at.file, at.line, std::move(what), std::move(hint)};
   }
   void say(std::string word) { add(found_.words, std::move(word)); }
+  std::set<std::string> valueless_;  // variables of 'environment' without a value, which are not set here
   void warn(std::string word) { add(found_.warnings, std::move(word)); }
   static void add(std::vector<std::string>& to, std::string word);
   // Names the variables without a value in the line of `at`, for a message: ": IMAGE has no value". "" if there are

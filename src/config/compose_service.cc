@@ -273,6 +273,13 @@ ComposeReader::Keys ComposeReader::keys_without_effect() {
          if (is_empty(member)) return;
          refuse(member, "'models': Docker's model runner is outside of the run, so rose does not support it");
        }},
+      {"pre_start",
+       [](const Yaml& member, const std::string&) {
+         if (is_empty(member)) return;
+         refuse(member, "'pre_start' is not supported",
+                "make it a service of its own, and let this one wait for it: depends_on with the condition "
+                "service_completed_successfully");
+       }},
       {"use_api_socket",
        [](const Yaml& member, const std::string& key) {
          if (truth(member, key))
@@ -340,10 +347,7 @@ void ComposeReader::read_environment(const Yaml& value, Service& service) {
   for (const auto& [variable, setting] : pairs(value, "environment")) {
     if (setting) service.environment[variable] = *setting;
     else if (auto own = lookup_(variable)) service.environment[variable] = std::move(*own);
-    else
-      warn(fmt::format(
-          "the variable {} of 'environment' has no value here and is not set in containers, as with Compose",
-          variable));
+    else valueless_.insert(variable);
   }
 }
 
@@ -451,6 +455,9 @@ void ComposeReader::read_volume(const Yaml& value, Service& service) {
       service.option("--tmpfs", tmpfs.empty() ? target : target + ":" + tmpfs.substr(1));
       return;
     }
+    if (type == "image")
+      refuse(value, "a volume of type 'image' is not supported",
+             "copy the image's files to a folder, and mount that folder in a second file of 'compose'");
     if (type != "bind" && type != "volume")
       refuse(value, fmt::format("the type of a volume is '{}', bind, volume or tmpfs is needed", type));
     if (!words.empty()) options = fmt::format(":{}", fmt::join(words, ","));

@@ -188,6 +188,8 @@ void ConfigReader::read_services(toml::Table& table) {
       table.wrong("compose", fmt::format("line {}: service '{}' has 'network_mode: host', but each node has its own "
                                          "network here; set network = \"host\" in [deployment] if its services need it",
                                          node.line, node.name));
+    // Nobody in the machine's network has the address that the file gives a service in a network of its own.
+    if (config_.deployment.network == Network::host) node.ip.clear();
     if (const std::string problem = name_problem(node.name, true); !problem.empty())
       table.wrong("compose", fmt::format("line {}: {}", node.line, problem));
     places_.push_back({table.place("compose"), table.place("compose")});

@@ -39,6 +39,17 @@ Expected<Subnet, std::string> parse_subnet(const std::string& text) {
   return Subnet{range};
 }
 
+std::string masked_subnet(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const auto address = parse_address(std::string_view(text).substr(0, slash));
+  const std::string digits = slash == std::string::npos ? "" : text.substr(slash + 1);
+  if (!address || digits.empty() || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), is_digit))
+    return text;
+  const int prefix = std::stoi(digits) + (address->is_ipv4() ? 96 : 0);
+  if (prefix > 128) return text;
+  return fmt::format("{}/{}", AddressRange{*address, prefix}.network().text(), digits);
+}
+
 Subnet subnet_of(const Deployment& deployment) {
   const auto subnet = parse_subnet(deployment.subnet);
   ROSE_ASSERT(subnet.has_value());

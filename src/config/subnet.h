@@ -33,6 +33,9 @@ struct Subnet {
 // Returns the subnet, or what is wrong with the text.
 Expected<Subnet, std::string> parse_subnet(const std::string& text);
 
+// The network that contains the address: "172.21.0.0/16" for "172.21.80.0/16". Returns other texts unchanged.
+std::string masked_subnet(const std::string& text);
+
 // The subnet of a deployment whose configuration was accepted.
 Subnet subnet_of(const Deployment& deployment);
 

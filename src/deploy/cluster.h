@@ -217,6 +217,7 @@ class Cluster final : public Deployment {
   void end_others(std::size_t node) const;
   [[nodiscard]] bool starts_at_once(std::size_t node) const;
   [[nodiscard]] bool made_by_start(std::size_t node) const;
+  [[nodiscard]] bool shares_volumes(std::size_t node) const;
   Result<void> plan_container(std::size_t node);
   Result<void> make_holders(std::vector<Network::Member>& members);
   [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;

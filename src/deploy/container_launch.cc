@@ -128,6 +128,11 @@ Result<void> ContainerLaunch::meet(const ContainerStart& start, const Fd& socket
     if (start.makes && status == kEngineRefused)
       return fail(ErrorKind::environment,
                   fmt::format("{}: cannot create its container: {}", what_, tail(start.engine_log, 1)));
+    if (status >= 0 && tail(start.engine_log, 3).find("workdir") != std::string::npos)
+      return fail(ErrorKind::input,
+                  fmt::format("{}: its working_dir is not in the image: {}", what_, tail(start.engine_log, 1)),
+                  "podman does not create it: create the folder in the image, mount a volume there, or name another "
+                  "working_dir");
     if (status >= 0)
       return fail(ErrorKind::inconclusive,
                   fmt::format("{}: its container does not start: the engine exited with status {}", what_, status),

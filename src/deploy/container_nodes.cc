@@ -60,6 +60,16 @@ Result<int> stop_signal(const std::string& text) {
   return fail(ErrorKind::input, fmt::format("its stop signal '{}' is unknown", printable(text)));
 }
 
+// Podman refuses the options uid and gid. Without them, everybody may write to the file system, as to /tmp.
+std::string tmpfs_of_podman(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return text;
+  std::vector<std::string> kept;
+  for (const std::string& option : split(text.substr(colon + 1), ','))
+    if (!option.starts_with("uid=") && !option.starts_with("gid=")) kept.push_back(option);
+  return fmt::format("{}{}{}", text.substr(0, colon), kept.empty() ? "" : ":", fmt::join(kept, ","));
+}
+
 }  // namespace
 
 bool mentions(const config::Node& node, std::string_view placeholder) {
@@ -130,6 +140,7 @@ Result<void> Cluster::place_engine_command() {
 
 // An engine creates several containers in parallel in hardly more time than a single one.
 Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
+  std::mutex one_by_one;  // for shares_volumes()
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
     const std::size_t end = std::min(later.size(), first + kMadeAtOnce);
@@ -138,8 +149,11 @@ Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
     for (std::size_t i = first; i < end; ++i) {
       ContainerState& container = *states_[later[i]]->container;
       container.made = true;
-      makers.emplace_back(
-          [&, i] { made[i - first] = ask_engine(container.making, "create its container", kMakeTimeout); });
+      makers.emplace_back([&, i] {
+        std::unique_lock<std::mutex> alone;
+        if (shares_volumes(later[i])) alone = std::unique_lock(one_by_one);
+        made[i - first] = ask_engine(container.making, "create its container", kMakeTimeout);
+      });
     }
     for (std::thread& maker : makers) maker.join();
     for (std::size_t i = first; i < end; ++i)
@@ -162,7 +176,25 @@ bool Cluster::starts_at_once(std::size_t node) const {
 // podman, so one command that creates and starts is faster than two; docker's commands are fast. A container that joins
 // namespaces can only be created once the owners of the namespaces exist.
 bool Cluster::made_by_start(std::size_t node) const {
-  return engine_->podman && (starts_at_once(node) || !owners(node).empty());
+  return engine_->podman && (!owners(node).empty() || (starts_at_once(node) && !shares_volumes(node)));
+}
+
+// True if another node uses at least two of the node's volumes. While podman creates a container, it holds the locks of
+// all volumes of the container, and takes them in any order. Two podman commands would then wait for each other for
+// ever, so such containers are created one after the other.
+bool Cluster::shares_volumes(std::size_t node) const {
+  const auto names = [&](std::size_t of) {
+    std::set<std::string> out;
+    for (const std::string& volume : config_.nodes[of].container->volumes)
+      if (!volume.starts_with('/') && !volume.starts_with('$')) out.insert(volume.substr(0, volume.find(':')));
+    return out;
+  };
+  const std::set<std::string> own = names(node);
+  return std::any_of(infos_.begin(), infos_.end(), [&](const NodeInfo& other) {
+    if (other.index == node || !config_.nodes[other.index].container) return false;
+    const std::set<std::string> theirs = names(other.index);
+    return std::count_if(own.begin(), own.end(), [&](const std::string& one) { return theirs.contains(one); }) >= 2;
+  });
 }
 
 // The part of the specification that does not depend on the image.
@@ -176,6 +208,9 @@ ContainerSpec Cluster::named_spec(std::size_t node) const {
   const bool init = std::find(spec.options.begin(), spec.options.end(), "--init") != spec.options.end();
   if (init && engine_->podman && !has_init_of_podman())
     spec.options.insert(spec.options.end(), {"--init-path", (spec.enter / ROSE_ENTER_PROGRAM).string()});
+  if (engine_->podman)
+    for (std::size_t i = 0; i + 1 < spec.options.size(); ++i)
+      if (spec.options[i] == "--tmpfs") spec.options[i + 1] = tmpfs_of_podman(spec.options[i + 1]);
   spec.run = identity_.id();
   spec.image = config.container->image;
   if (!config.working_dir.empty()) spec.options.insert(spec.options.end(), {"--workdir", config.working_dir});
@@ -449,7 +484,13 @@ Result<void> Cluster::place_folders(std::size_t node, const Image& image) {
                                               });
                data != data_.end()) {
       const std::filesystem::path inside = source.lexically_normal().lexically_relative(data->source());
-      volume = (inside == "." ? data->shown() : data->shown() / inside).string() + volume.substr(parts.front().size());
+      const std::filesystem::path shown = inside == "." ? data->shown() : data->shown() / inside;
+      // As with engines, a missing folder is created, but only in the run's version.
+      if (std::error_code error; !std::filesystem::exists(std::filesystem::symlink_status(shown, error))) {
+        ROSE_TRY(const OpenFolder top, OpenFolder::open(data->shown()));
+        ROSE_TRY([[maybe_unused]] const OpenFolder made, top.make(inside, std::nullopt));
+      }
+      volume = shown.string() + volume.substr(parts.front().size());
     } else if (source == info.dir || is_within(source, info.dir)) {
       ROSE_TRY(const OpenFolder top, OpenFolder::open(info.dir));
       ROSE_TRY([[maybe_unused]] const OpenFolder made, top.make(source.lexically_relative(info.dir), std::nullopt));
@@ -591,8 +632,11 @@ void Cluster::hold_containers(const std::vector<std::size_t>& nodes) {
   });
   for (std::size_t first = 0; first < starts.size() && !cancel::requested(); first += kMadeAtOnce) {
     std::vector<std::thread> starters;
+    std::mutex one_by_one;  // for shares_volumes()
     for (std::size_t i = first; i < std::min(starts.size(), first + kMadeAtOnce); ++i) {
-      const auto hold = [this, &starts, i] {
+      const auto hold = [this, &starts, &one_by_one, i] {
+        std::unique_lock<std::mutex> alone;
+        if (starts[i].second.makes && shares_volumes(starts[i].first)) alone = std::unique_lock(one_by_one);
         states_[starts[i].first]->held.emplace(ContainerLaunch::prepare(starts[i].second));
       };
       if (auto thread = start_thread(hold)) starters.push_back(*std::move(thread));

@@ -13,8 +13,8 @@
 
 namespace rose::deploy {
 
-// The name of the socket for `rose exec` in the run's folder. The socket exists only while a schedule acts on a node
-// that is started through `rose exec`.
+// The name of the socket for `rose exec` in the run's folder. The socket exists only in runs whose schedule
+// has faults or conditions on system calls of a node that is started through `rose exec`.
 inline constexpr const char* kExecSocket = "rose.exec.sock";
 
 // The name of librose-rr's recording in the folder of a node with `record`. %n is the number of the start, counted from

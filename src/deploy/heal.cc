@@ -222,7 +222,8 @@ class Healer {
       healed.undone.push_back(fmt::format("{} process{}: descriptor limits restored", count, count == 1 ? "" : "es"));
   }
 
-  // The run's cgroup, or cgroups in it, that are noted under this key, without duplicates.
+  // Those folders of the registration's entries under this key that are the run's cgroup or directly in it, without
+  // duplicates.
   static std::vector<std::filesystem::path> own_folders(const Registration& dead, std::string_view key) {
     std::set<std::filesystem::path> folders;
     for (const std::string& folder : dead.all(key)) {

@@ -14,6 +14,7 @@
 #include "draft/container.h"
 #include "draft/inspect.h"
 #include "draft/manifest.h"
+#include "draft/manifest_values.h"
 #include "draft/node.h"
 #include "draft/services.h"
 #include "draft/text.h"
@@ -190,7 +191,7 @@ Result<Draft> draft_manifest_files(const Sources& sources, const std::string& fo
   std::vector<ManifestText> texts;
   std::vector<std::string> shown;
   for (const std::filesystem::path& path : sources.manifests) {
-    ROSE_TRY(std::string text, compose::small_file(path));
+    ROSE_TRY(std::string text, compose::small_file(path, kMostManifestBytes));
     texts.push_back({path.string(), std::move(text)});
     shown.push_back(path.string());
   }

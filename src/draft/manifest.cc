@@ -11,6 +11,7 @@
 #include "base/toml.h"
 #include "base/yaml.h"
 #include "draft/asks.h"
+#include "draft/manifest_values.h"
 #include "draft/secrets.h"
 #include "draft/systems.h"
 #include "draft/words.h"
@@ -20,24 +21,8 @@ namespace {
 
 constexpr int kMostPods = 64;
 constexpr std::size_t kMostNodes = 200;
-constexpr std::string_view kClusterDomain = "svc.cluster.local";
-
 const Yaml kNothing;
-
-// The value at a path such as "spec.template.spec"; an empty one if there is none.
-const Yaml& at(const Yaml& value, std::string_view path) {
-  const Yaml* found = &value;
-  for (const std::string& key : split(path, '.')) {
-    found = found->is_map() ? found->find(key) : nullptr;
-    if (found == nullptr) return kNothing;
-  }
-  return *found;
-}
-
-std::string text_at(const Yaml& value, std::string_view path) {
-  const Yaml& found = at(value, path);
-  return found.is_scalar() ? found.text : "";
-}
+constexpr std::string_view kClusterDomain = "svc.cluster.local";
 
 std::optional<std::int64_t> number(std::string_view text) {
   std::int64_t value = 0;
@@ -56,42 +41,6 @@ std::map<std::string, std::string> strings(const Yaml& map) {
   for (const auto& [key, value] : map.members)
     if (value.is_scalar()) all[key] = value.text;
   return all;
-}
-
-// Converts an amount such as "512Mi" to bytes. Returns 0 if the text is not an amount.
-std::uint64_t amount(std::string_view text) {
-  static const std::vector<std::pair<std::string_view, double>> units = {
-      {"Ki", 1024.0}, {"Mi", 1048576.0}, {"Gi", 1073741824.0}, {"Ti", 1099511627776.0},
-      {"k", 1e3},     {"M", 1e6},        {"G", 1e9},           {"T", 1e12}};
-  double factor = 1;
-  for (const auto& [unit, value] : units)
-    if (text.ends_with(unit)) {
-      factor = value;
-      text.remove_suffix(unit.size());
-      break;
-    }
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value > 0 && value < 1e9
-             ? static_cast<std::uint64_t>(value * factor)
-             : 0;
-}
-
-std::string decoded(std::string_view text) {
-  static constexpr std::string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  unsigned value = 0;
-  int bits = 0;
-  for (const char c : text) {
-    const std::size_t digit = kLetters.find(c);
-    if (digit == std::string_view::npos) continue;
-    value = (value << 6 | static_cast<unsigned>(digit)) & 0xffffU;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    out += static_cast<char>(value >> bits & 0xffU);
-  }
-  return out;
 }
 
 // True if it can be the key of a ConfigMap: the keys are names of files.
@@ -152,7 +101,7 @@ class Manifests {
   Result<DraftedManifests> read(const std::vector<ManifestText>& texts) {
     std::vector<std::vector<Yaml>> documents;
     for (const ManifestText& one : texts) {
-      auto parsed = parse_yaml_documents(one.text, one.name);
+      auto parsed = parse_yaml_documents(without_definitions(one.text), one.name);
       if (!parsed && one.text.find("{{") != std::string::npos)
         return fail(ErrorKind::input, parsed.error().message,
                     "it is a Helm template: 'helm template NAME CHART > FILE' prints what rose reads");
@@ -166,7 +115,7 @@ class Manifests {
       return fail(
           ErrorKind::input,
           fmt::format("{}: nothing is started, because all replicas are 0", texts.empty() ? "" : texts.front().name),
-          "set replicas of a copy");
+          "copy the manifests, and set 'replicas' in the copy");
     if (pods_.empty())
       return fail(ErrorKind::input,
                   fmt::format("{}: no StatefulSet, Deployment, DaemonSet or Pod is in it",
@@ -308,7 +257,8 @@ class Manifests {
       if (main == nullptr || (serves_another(text_at(*main, "name")) && !serves_another(text_at(one, "name"))))
         main = &one;
     if (main == nullptr || !is_image(text_at(*main, "image")))
-      return fail(ErrorKind::input, fmt::format("{}: {} has no container with an image", pod.place, pod.owner));
+      return fail(ErrorKind::input, fmt::format("{}: {} has no container with an image", pod.place, pod.owner),
+                  "rose reads complete manifests: 'kubectl kustomize FOLDER' and 'helm template NAME CHART' print them");
     Making making{pod, *main, {}, {}, {}};
     NodeDraft& node = making.node;
     node.name = pod.name;
@@ -333,6 +283,8 @@ class Manifests {
     add_security(making);
     add_init(making);
     add_ready(making);
+    if (const std::vector<std::string> left = left_out(*pod.spec, *main); !left.empty())
+      node.doubts.push_back(fmt::format("left out, because a run has nothing like it: {}", fmt::join(left, ", ")));
     node.restart = "{ delay = \"1s\", max = 5 }";
     node.restart_note = "as pods are";
     if (text_at(*pod.spec, "hostNetwork") == "true")
@@ -479,6 +431,7 @@ class Manifests {
         if (name.empty()) continue;
         const Content* content = content_of(kind, name);
         if (content == nullptr) {
+          if (text_at(at(from, key), "optional") == "true") continue;
           making.node.doubts.push_back(
               fmt::format("its variables come from the {} {}, which the manifests do not define", kind, name));
           continue;
@@ -510,9 +463,11 @@ class Manifests {
       } else if (const std::string hidden = text_at(from, "secretKeyRef.name"); !hidden.empty()) {
         set_variable(making, name, secret(hidden, text_at(from, "secretKeyRef.key")), "of a Secret: generated");
       } else if (const std::string resource = text_at(from, "resourceFieldRef.resource"); !resource.empty()) {
-        const std::string limit = text_at(at(making.container, "resources"), resource);
-        const std::uint64_t bytes = amount(limit);
-        set_variable(making, name, bytes > 0 ? std::to_string(bytes) : "1", resource);
+        const auto value = resource_value(making.container, at(from, "resourceFieldRef"));
+        if (!value)
+          making.node.doubts.push_back(
+              fmt::format("{} is 1, because {} is not set; in a cluster it is that of the machine", name, resource));
+        set_variable(making, name, value.value_or("1"), resource);
       }
     }
   }
@@ -669,7 +624,9 @@ class Manifests {
       return;
     }
     if (text_at(source, "emptyDir.medium") == "Memory") {
-      node.options.insert(node.options.end(), {"--tmpfs", target});
+      const std::uint64_t size = amount(text_at(source, "emptyDir.sizeLimit"));
+      node.options.insert(node.options.end(),
+                          {"--tmpfs", size > 0 ? fmt::format("{}:size={}", target, size) : target});
       return;
     }
     // A claim, an emptyDir or a volume of a driver becomes a folder in the node's folder. It gets the container's user
@@ -688,11 +645,20 @@ class Manifests {
       return own.empty() ? text_at(at(*making.pod.spec, "securityContext"), key) : own;
     };
     if (const std::string user = setting("runAsUser"); number(user)) {
-      const std::string group = number(setting("runAsGroup")) ? setting("runAsGroup") : setting("fsGroup");
+      const std::string group = setting("runAsGroup");
       node.user = number(group) ? fmt::format("{}:{}", user, group) : user;
     }
+    const auto add_group = [&](const std::string& group) {
+      if (number(group)) node.options.insert(node.options.end(), {"--group-add", group});
+    };
+    add_group(setting("fsGroup"));
+    for (const Yaml& one : at(*making.pod.spec, "securityContext.supplementalGroups").items) add_group(one.text);
+    for (const Yaml& one : at(making.container, "securityContext.capabilities.drop").items)
+      if (is_key(one.text)) node.options.insert(node.options.end(), {"--cap-drop", one.text});
     for (const Yaml& one : at(making.container, "securityContext.capabilities.add").items)
       if (is_key(one.text)) node.options.insert(node.options.end(), {"--cap-add", one.text});
+    if (setting("allowPrivilegeEscalation") == "false")
+      node.options.insert(node.options.end(), {"--security-opt", "no-new-privileges"});
     if (setting("readOnlyRootFilesystem") == "true") node.options.emplace_back("--read-only");
     for (const Yaml& one : at(*making.pod.spec, "securityContext.sysctls").items)
       if (is_key(text_at(one, "name")) && fits_toml(text_at(one, "value")))
@@ -702,21 +668,39 @@ class Manifests {
       node.doubts.emplace_back("it is privileged; the container is not: add --privileged to options if it must be");
     if (const std::uint64_t memory = amount(text_at(at(making.container, "resources.limits"), "memory")); memory > 0)
       node.options.insert(node.options.end(), {"--memory", std::to_string(memory)});
+    if (const auto cpus = quantity(text_at(at(making.container, "resources.limits"), "cpu")))
+      node.options.insert(node.options.end(), {"--cpus", fmt::format("{:g}", *cpus)});
   }
 
   // Init containers of the same image run in the node's container, before its command.
   void add_init(Making& making) {
     NodeDraft& node = making.node;
-    std::vector<std::vector<std::string>> first;
+    std::vector<std::string> first;  // lines of a shell script
     for (const Yaml& init : at(*making.pod.spec, "initContainers").items) {
       const std::string name = text_at(init, "name");
-      std::vector<std::string> all = words(making, at(init, "command"));
-      const std::vector<std::string> args = words(making, at(init, "args"));
+      Making own{making.pod, init, {}, {}, {}};
+      own.node.name = node.name;
+      add_environment(own);
+      std::vector<std::string> all = words(own, at(init, "command"));
+      const std::vector<std::string> args = words(own, at(init, "args"));
       all.insert(all.end(), args.begin(), args.end());
       const bool same = text_at(init, "image") == node.image && !at(init, "command").items.empty();
       if (same && !node.entrypoint.empty()) {
         mount_missing(making, init);
-        first.push_back(std::move(all));
+        std::string line;
+        if (const std::string folder = text_at(init, "workingDir"); folder.starts_with('/') && fits_toml(folder))
+          line = fmt::format("cd {} && ", shell_quoted(escaped(folder)));
+        for (const Variable& one : own.node.env) line += fmt::format("{}={} ", one.name, shell_quoted(one.value));
+        for (const std::string& word : all) line += shell_quoted(word) + " ";
+        line.pop_back();
+        first.push_back(line.starts_with("cd ") ? "(" + line + ")" : line);
+        node.doubts.insert(node.doubts.end(), own.node.doubts.begin(), own.node.doubts.end());
+        own.node.options.clear();
+        add_security(own);
+        if (own.node.user != node.user)
+          node.doubts.push_back(fmt::format("the init container {} runs as user {} in a cluster, but as that of the "
+                                            "node here, because it runs in the node's container",
+                                            name, own.node.user.empty() ? "of its image" : own.node.user));
         continue;
       }
       node.doubts.push_back(fmt::format("the init container {} ({}) is left out: {}", name, text_at(init, "image"),
@@ -725,13 +709,9 @@ class Manifests {
     }
     if (first.empty()) return;
     std::string script;
-    for (const std::vector<std::string>& command : first) {
-      // A restart of the node runs the init containers again. They must tolerate that, because a pod that is
-      // rescheduled runs them again, too.
-      std::string line;
-      for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_quoted(word);
-      script += line + "\n";
-    }
+    // A restart of the node runs the init containers again. They must tolerate that, because a pod that is rescheduled
+    // runs them again, too.
+    for (const std::string& line : first) script += line + "\n";
     node.changes.emplace_back("init containers with the node's image run in the node's container, before its command");
     std::vector<std::string> entrypoint = {"/bin/sh", "-ec", script + "exec \"$@\"", "sh"};
     entrypoint.insert(entrypoint.end(), node.entrypoint.begin(), node.entrypoint.end());
@@ -841,7 +821,7 @@ class Manifests {
       if (!used) continue;
       for (const Yaml& port : at(*service.root, "spec.ports").items) {
         const std::string from = text_at(port, "port");
-        const std::string to = text_at(port, "targetPort");
+        const std::string to = target_port(service, text_at(port, "targetPort"));
         if (const auto target = number(to); target && to != from)
           out.doubts.push_back(
               fmt::format("clients of the Service {} use port {} instead of {}, because its name "
@@ -849,6 +829,18 @@ class Manifests {
                           service.name, to, from));
       }
     }
+  }
+
+  // The number of a Service's target port, which may be the name of a port of the pods.
+  [[nodiscard]] std::string target_port(const Object& service, const std::string& target) const {
+    if (number(target) || target.empty()) return target;
+    for (const Pod& pod : pods_) {
+      if (!selects(service, pod)) continue;
+      for (const Yaml& container : at(*pod.spec, "containers").items)
+        for (const Yaml& port : at(container, "ports").items)
+          if (text_at(port, "name") == target) return text_at(port, "containerPort");
+    }
+    return target;
   }
 
   static std::string job_image(const Object& job) {

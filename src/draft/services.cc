@@ -256,7 +256,8 @@ Drafted draft_services(const config::ComposeNodes& taken, const std::vector<std:
   if (shared)
     around.doubts.emplace_back(
         "services share this machine's network (network_mode: host), so all nodes do. Therefore runs are made one "
-        "after the other, and partitions are not possible");
+        "after the other, and partitions are not possible. All names mean 127.0.0.1, and services that listen on the "
+        "same port collide");
   if (missing.size() == 1)
     around.doubts.push_back(
         fmt::format("{} does not exist: each run uses an empty folder instead; if it has to be a file, create it first",

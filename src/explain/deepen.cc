@@ -101,7 +101,7 @@ InShort in_short(const Explanation& e) {
   const auto begin = wrong != e.story.end() ? wrong + 1 : e.story.begin();
   for (auto line = begin; line != e.story.end() && out.consequences.size() < kMostConsequences; ++line) {
     if (line->kind == StoryLine::Kind::fault || line->kind == StoryLine::Kind::thread ||
-        line->kind == StoryLine::Kind::symptom)
+        line->kind == StoryLine::Kind::symptom || line->usual)
       continue;
     out.consequences.push_back(words_of_line(*line));
   }

@@ -98,7 +98,7 @@ void describe(const Difference& d, const std::set<std::string>& started, bool ki
   Features& f = evidence.features;
   f[Feature::differs] = d.strength;
   f[Feature::bug_alone] = d.only_bug ? 1 : d.clean && d.near_runs == 0 ? kUnknown : 0;
-  f[Feature::usual] = started.empty() || node.empty() || started.contains(node) ? d.earlier : 0;
+  f[Feature::usual] = node.empty() || started.contains(node) ? d.earlier : 0;
   f[Feature::harmless] = d.harmless ? 1 : 0;
   f[Feature::by_chance] = d.by_chance.value_or(0);
   f[Feature::dead] = d.missing && killed ? 1 : 0;
@@ -131,8 +131,8 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     if (d.next != kNoKind) {
       if (kind.what != StepKind::function) continue;
       out[kind.function].tell(d.weight * kSuccession, kind.node,
-                              fmt::format("what its thread does next differs: {}{} in {}",
-                                          d.missing ? "no longer " : "", input.kinds[d.next].words, runs));
+                              fmt::format("what its thread does next differs: {} in {}", input.kinds[d.next].words,
+                                          runs));
       continue;
     }
     // If the message contains a stack trace of the program, the trace shows where the program was.
@@ -149,9 +149,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
         if (d.clean && d.missing && !is_cut_short(d, killed, out[kind.function]))
           out[kind.function].lost.insert(kind.node);
         describe(d, started, killed, kind.node, out[kind.function]);
-        out[kind.function].tell(
-            d.weight, kind.node,
-            fmt::format("{} after the fault in {}", d.missing ? "no longer entered" : "entered", runs));
+        out[kind.function].tell(d.weight, kind.node, fmt::format("entered after the fault in {}", runs));
         break;
       case StepKind::thrown:
         // If the function only passes on the fault's own exception, the exception is no evidence against it.
@@ -161,7 +159,7 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
             out[kind.function].features.raise(Feature::broken_off, d.weight);
         }
         out[kind.function].tell(d.weight, kind.node,
-                                fmt::format("{} by {} after the fault in {}", d.missing ? "no longer left" : "left",
+                                fmt::format("left by {} after the fault in {}",
                                             std::string_view(kind.words).substr(kind.words.rfind(' ') + 1), runs));
         break;
       case StepKind::caught:

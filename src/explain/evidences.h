@@ -57,8 +57,8 @@ class Evidences {
 
 // --- defined in stack_features.cc
 
-// The functions on the stacks that faults hit. Returns the number of failing runs in which a crash interrupted
-// something.
+// Adds the functions on the stacks of the threads at which faults fired. Returns the number of failing runs in which a
+// crash at a given time interrupted a thread that did not only wait.
 [[nodiscard]] std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out);
 
 // Adds the feature `spared`: if a fault hits the same functions in runs in which it does no harm, then these functions

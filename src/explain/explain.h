@@ -74,6 +74,7 @@ struct StoryLine {
   std::string node, text;
   std::string evidence;      // "event 412", "n1/stderr.log:17", "3 of 3 failing runs, 0 of 3 correct ones"
   bool first_wrong = false;  // the first difference that all failing runs have and no correct run has
+  bool usual = false;        // a message that correct runs may have, too
 };
 
 // What identifies a function besides its name.

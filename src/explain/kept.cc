@@ -291,8 +291,8 @@ void fields(A& a, Kind& v) {
   value(a, v.sampled);
   value(a, v.peer);
   value(a, v.as_sent);
-  if (a.version() >= 6) value(a, v.of_file);
-  else v.of_file = v.what == StepKind::call && v.words.find("(*/") != std::string::npos;
+  if (a.version() >= 6) value(a, v.changes_file);
+  else v.changes_file = v.what == StepKind::call && v.words.find("(*/") != std::string::npos;
 }
 
 template <class A>

@@ -1,10 +1,10 @@
 // Adds the feature of functions that a restarted process executes when it uses the files that the killed process had
-// left. Opens that only read are not recorded. Therefore a use counts only until the process accepts connections:
-// later, it changes the same files in its usual work.
+// left. A use counts only until the process accepts connections: later, it uses the same files in its usual work.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +18,9 @@ namespace {
 constexpr std::size_t kMostFiles = 3;  // files that were changed last; further ones were probably complete
 // Factor for each earlier file. It may be complete, but a restart that reads several files may mix old and new ones.
 constexpr double kEarlierFile = 0.8;
+// Factor for a file that is read, but whose changes are not recorded, because it was open all the time. It was changed
+// in this run, but perhaps long before the crash.
+constexpr double kOnlyRead = 0.6;
 constexpr std::int64_t kRecently = 1'000'000'000;  // ns; a file that was changed earlier was probably complete
 
 // The path in the words of a call: "*/data/log" in "openat (*/data/log)".
@@ -34,7 +37,7 @@ std::vector<std::string_view> changed_before(const Run& run, const Kinds& kinds,
   std::vector<std::string_view> files;
   for (auto step = run.steps.rbegin(); step != run.steps.rend() && files.size() < kMostFiles; ++step) {
     const Kind& kind = kinds[step->kind];
-    if (step->ts_ns > at_ns || kind.what != StepKind::call || !kind.of_file || kind.node != node) continue;
+    if (step->ts_ns > at_ns || kind.what != StepKind::call || !kind.changes_file || kind.node != node) continue;
     if (step->ts_ns < at_ns - kRecently) break;
     if (const std::string_view path = path_of(kind);
         !path.empty() && std::find(files.begin(), files.end(), path) == files.end())
@@ -49,6 +52,7 @@ void from_recovery(const Input& input, std::size_t failing, Evidences& out) {
   struct Reads {
     double share = 0;  // added up over the runs
     std::string node, path;
+    bool known = false;  // when the killed process changed it is known
   };
   std::map<std::string, Reads> all;  // by function
   for (const Run& run : input.runs) {
@@ -64,6 +68,7 @@ void from_recovery(const Input& input, std::size_t failing, Evidences& out) {
           entered;  // by thread: the last two functions, because the last one may
       // have returned before the file is used
       std::vector<bool> read(files.size());
+      std::set<std::string_view> others;  // files that are read, but not among `files`
       for (const Step& step : run.steps) {
         const Kind& kind = input.kinds[step.kind];
         // The killed process may still end a call.
@@ -75,15 +80,22 @@ void from_recovery(const Input& input, std::size_t failing, Evidences& out) {
         }
         if (kind.what != StepKind::call && kind.what != StepKind::failed_call) continue;
         if (kind.words.starts_with("listen") || kind.words.starts_with("accept")) break;  // it has recovered
-        const auto file = std::find(files.begin(), files.end(), path_of(kind));
-        const auto number = static_cast<std::size_t>(file - files.begin());
-        if (file == files.end() || read[number]) continue;
-        read[number] = true;
+        const std::string_view path = path_of(kind);
+        const auto file = std::find(files.begin(), files.end(), path);
         double share = 1;
-        for (std::size_t i = 0; i < number; ++i) share *= kEarlierFile;
+        if (file != files.end()) {
+          const auto number = static_cast<std::size_t>(file - files.begin());
+          if (read[number]) continue;
+          read[number] = true;
+          for (std::size_t i = 0; i < number; ++i) share *= kEarlierFile;
+        } else if (opens_to_read(kind) && others.insert(path).second && others.size() <= kMostFiles) {
+          share = kOnlyRead;
+        } else {
+          continue;
+        }
         for (const std::uint32_t function : last) {
           Reads& of = here[input.kinds[function].function];
-          if (of.share < share) of = {share, node, std::string(*file)};
+          if (of.share < share) of = {share, node, std::string(path), file != files.end()};
         }
       }
     }
@@ -101,8 +113,8 @@ void from_recovery(const Input& input, std::size_t failing, Evidences& out) {
     for (const Feature feature : {Feature::usual, Feature::harmless}) evidence.features[feature] *= 1 - share;
     evidence.tell(
         0.6 * share, of.node,
-        fmt::format("entered just before {} was first used after the restart; the killed process had changed it last",
-                    of.path));
+        fmt::format("entered just before {} was first used after the restart; {}", of.path,
+                    of.known ? "the killed process had changed it last" : "the file had been changed in this run"));
   }
 }
 

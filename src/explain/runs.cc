@@ -1,5 +1,6 @@
 #include "explain/runs.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 // align() searches at most this many steps before the fault for a step that all runs have.
 constexpr std::size_t kLookBack = 60;
 constexpr std::int64_t kAboutTheSame = 500'000'000;  // two moments at most this far apart count as about the same time
-constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part";
+constexpr std::string_view kFailsWith = " fails with ", kInPart = " does only a part", kToRead = " to read";
 constexpr std::size_t kMostWords = 160;  // longest path or message in the words of a kind, in bytes
 
 std::string_view letter(StepKind kind) {
@@ -56,6 +57,13 @@ std::string place_of(const trace::Trace& trace, const trace::Event& e,
   return cut_words(peer);
 }
 
+// True for a successful open that can change nothing.
+bool only_reads(const trace::Event& e) {
+  if (e.type != trace::EventType::sys || (e.open_flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != O_RDONLY) return false;
+  const std::string_view call = kernel::syscall_name(e.syscall);
+  return call == "open" || call == "openat" || call == "openat2";
+}
+
 std::string call_words(const trace::Trace& trace, const trace::Event& e,
                        const std::map<std::string, std::string>& nodes) {
   const std::string place = place_of(trace, e, nodes);
@@ -64,6 +72,7 @@ std::string call_words(const trace::Trace& trace, const trace::Event& e,
     words += e.err != 0      ? fmt::format("{}{}", kFailsWith, kernel::errno_name(e.err))
              : e.signal != 0 ? fmt::format(" ends in {}", kernel::signal_name(e.signal))
                              : std::string(kInPart);
+  else if (only_reads(e)) words += kToRead;
   if (!place.empty()) words += fmt::format(" ({})", place);
   return words;
 }
@@ -180,7 +189,7 @@ std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e,
     case trace::EventType::sys:
       kind.what = StepKind::call;
       kind.words = call_words(trace, e, nodes);
-      kind.of_file = e.path != 0;
+      kind.changes_file = e.path != 0 && !only_reads(e);
       break;
     case trace::EventType::ps:
       kind.what = StepKind::process;
@@ -204,6 +213,10 @@ std::optional<Kind> kind_of(const trace::Trace& trace, const trace::Event& e,
 bool is_agents(const LogLine& line) { return line.text.starts_with("Picked up JAVA_TOOL_OPTIONS:"); }
 
 }  // namespace
+
+bool opens_to_read(const Kind& kind) {
+  return kind.what == StepKind::call && kind.words.find(std::string(kToRead) + " (") != std::string::npos;
+}
 
 bool takes_effect(schedule::FaultKind fault, const Kind& kind) {
   using schedule::FaultKind;

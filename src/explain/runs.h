@@ -61,7 +61,7 @@ struct Kind {
   std::string callee = {};     // value of a query about calls: the function that is called
   // failed_call, if a file was not found: the call, and the suffix of the file's name (".class"); otherwise ""
   std::string lookup = {};
-  bool of_file = false;        // call: its argument is a path, and no address
+  bool changes_file = false;   // call: its argument is a path, and it is no open that only reads
   bool out_of_memory = false;  // process: the kernel ended the process for lack of memory
   bool unsure = false;         // some occurrences of this kind are unknown, so its presence or absence is no evidence
   // function: some run lacks entries of it, so the position of an entry among other steps proves nothing
@@ -69,6 +69,8 @@ struct Kind {
   std::string peer = {};            // sent, taken: the other node, which is the second word of `words`; "": any node
   std::uint32_t as_sent = kNoKind;  // taken: the kind of the same message when it is sent
 };
+// True for a successful open that only reads. The file was changed earlier in the same run.
+[[nodiscard]] bool opens_to_read(const Kind& kind);
 [[nodiscard]] inline bool is_exchange(StepKind what) { return what == StepKind::sent || what == StepKind::taken; }
 
 // True for a step by which a fault of this kind takes effect. A limit takes effect when the limited resource is needed:

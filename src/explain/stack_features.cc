@@ -26,6 +26,7 @@ constexpr std::size_t kFewestBrokenOff = 2;
 // the error, or gives an answer of another form. Such a function counts less than one that does nothing with the error.
 constexpr double kActs = 0.25;
 constexpr double kEndedWaiting = 0.3;            // factor for a thread that only waited when SIGKILL ended its process
+constexpr std::int64_t kCallEnds = 10'000'000;  // ns after a kill within which the interrupted call is recorded
 constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass until a handler throws the next exception
 
 // The weight of each of the stack's `frames`. The innermost function received the fault. A crash at a given time,
@@ -41,25 +42,82 @@ std::vector<double> shares_of(std::size_t frames, bool broken_off) {
   return out;
 }
 
-// True for the stack of an idle thread: it waits for events, for a peer or for a time.
-bool waits(const schedule::Stack& stack) {
+// What an idle thread waits for: a given time, or anything else, such as events, a peer or another thread.
+enum class WaitsFor { nothing, time, other };
+WaitsFor waits_for(const schedule::Stack& stack) {
   for (const schedule::Frame& frame : stack.frames) {
-    if (!is_library(frame)) return false;
+    if (!is_library(frame)) return WaitsFor::nothing;
+    const auto is = [&](std::string_view name) {
+      return frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name));
+    };
+    if (is("nanosleep") || is("clock_nanosleep")) return WaitsFor::time;
     if (frame.function.find("futex") != std::string::npos || frame.function.find("pthread_cond_") != std::string::npos)
-      return true;
-    for (const std::string_view name :
-         {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4", "recv", "recvfrom", "recvmsg",
-          "nanosleep", "clock_nanosleep", "runtime.gopark", "runtime.netpoll", "runtime.futex"})
-      if (frame.function == name || (frame.function.starts_with("__") && frame.function.ends_with(name))) return true;
+      return WaitsFor::other;
+    for (const std::string_view name : {"poll", "epoll_wait", "epoll_pwait", "select", "accept", "accept4", "recv",
+                                        "recvfrom", "recvmsg", "runtime.gopark", "runtime.netpoll", "runtime.futex"})
+      if (is(name)) return WaitsFor::other;
+  }
+  return WaitsFor::nothing;
+}
+
+// The thread whose stack this is.
+std::int32_t thread_in(const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+  return stack.tid != 0 ? stack.tid : explain::thread_of(fault);
+}
+
+// True if the thread was in the middle of a change of files: it had changed a file since a function of its stack was
+// entered, and the function that it had entered last had not returned. A thread that sleeps in its main loop until the
+// next round has returned from the functions that changed something.
+bool in_change(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns, const schedule::Stack& stack) {
+  std::set<std::string> on_stack;
+  for (const schedule::Frame& frame : stack.frames) on_stack.insert(key_of(frame.function));
+  std::int64_t file_ns = 0;
+  bool last = true;
+  for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {  // newest first
+    if (step->tid != tid || step->ts_ns >= at_ns) continue;
+    const Kind& kind = kinds[step->kind];
+    if (kind.changes_file && file_ns == 0) file_ns = step->ts_ns;
+    if (kind.what != StepKind::function) continue;
+    const bool on = on_stack.contains(key_of(kind.function));
+    if (last && !on) return false;
+    last = false;
+    if (on && file_ns != 0) return true;
   }
   return false;
 }
 
+// True for the stack of a thread that only waited when the fault hit its process. A thread that sleeps while it changes
+// files does not: it paces its work, or tries again later.
+bool only_waits(const Run& run, const Kinds& kinds, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+  const WaitsFor what = waits_for(stack);
+  return what == WaitsFor::other ||
+         (what == WaitsFor::time &&
+          !in_change(run, kinds, thread_in(fault, stack), run.zero_ns + fault.fired_ns, stack));
+}
+
 // True if the fault is a crash at a given time and interrupted this stack, that is, if the thread did not only wait.
-bool breaks_off(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+bool breaks_off(const Input& input, const Run& run, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) &&
-         !waits(stack);
+         !only_waits(run, input.kinds, fault, stack);
+}
+
+// True if this change was the last one that the function made: in most correct runs, the thread enters the function
+// again before it makes the next change.
+bool is_last_change(const Input& input, std::uint32_t change, const std::string& function) {
+  std::size_t again = 0, more = 0;
+  for (const Run& run : input.runs) {
+    if (run.group != Group::sound) continue;
+    std::set<std::int32_t> changed;  // threads that made this change, and neither entered the function nor changed more
+    for (const Step& step : run.steps) {
+      const Kind& kind = input.kinds[step.kind];
+      if (step.tid == 0) continue;
+      if (kind.what == StepKind::function && key_of(kind.function) == function) again += changed.erase(step.tid);
+      if (kind.changes_file) more += changed.erase(step.tid);
+      if (step.kind == change) changed.insert(step.tid);
+    }
+  }
+  return again > more;
 }
 
 // The function that a crash leaves half done: the innermost function on the stack that, since it was entered, has
@@ -71,7 +129,7 @@ struct HalfDone {
   std::size_t frame = 0;  // index into `frames`
   double share = 0;       // probability that this function, and none further in, was half done; 0: no function is known
 };
-HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_t at_ns,
+HalfDone half_done(const Input& input, const Run& run, std::int32_t tid, std::int64_t at_ns,
                    const std::vector<const schedule::Frame*>& frames) {
   struct Entered {
     std::int64_t last_ns = 0, before_ns = 0;  // 0: not recorded
@@ -80,11 +138,13 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
   for (const schedule::Frame* frame : frames) entered[key_of(frame->function)];
   std::unordered_map<std::uint32_t, Entered*> of_kind;  // by kind of step; nullptr: the function is not on the stack
   std::int64_t changed_ns = 0;
+  std::uint32_t change = kNoKind;  // the last one
   for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {  // newest first
-    if (step->tid != tid || step->ts_ns >= at_ns) continue;
-    const Kind& kind = kinds[step->kind];
-    if (kind.what == StepKind::call && changed_ns == 0) changed_ns = step->ts_ns;
-    if (kind.what != StepKind::function) continue;
+    if (step->tid != tid || step->ts_ns >= at_ns + kCallEnds) continue;
+    const Kind& kind = input.kinds[step->kind];
+    if (kind.what == StepKind::call && !opens_to_read(kind) && changed_ns == 0)
+      changed_ns = step->ts_ns, change = step->kind;
+    if (kind.what != StepKind::function || step->ts_ns >= at_ns) continue;
     const auto [known, fresh] = of_kind.emplace(step->kind, nullptr);
     if (fresh)
       if (const auto found = entered.find(key_of(kind.function)); found != entered.end())
@@ -100,7 +160,9 @@ HalfDone half_done(const Run& run, const Kinds& kinds, std::int32_t tid, std::in
       ++passed;
       continue;
     }
-    if (own.last_ns < std::max(changed_ns, inner_again_ns)) return {i, 1 / static_cast<double>(1 + passed)};
+    const bool complete = own.last_ns < changed_ns && own.last_ns >= inner_again_ns &&
+                          is_last_change(input, change, key_of(frames[i]->function));
+    if (!complete && own.last_ns < std::max(changed_ns, inner_again_ns)) return {i, 1 / static_cast<double>(1 + passed)};
     inner_again_ns = own.before_ns;
   }
   return {};
@@ -138,7 +200,7 @@ std::size_t changed_others_only(const Run& run, const Kinds& kinds, std::int32_t
     if (step.ts_ns >= at_ns) break;
     if (step.tid != tid) continue;
     const Kind& kind = kinds[step.kind];
-    if (kind.what == StepKind::call && kind.of_file) file_ns = step.ts_ns;
+    if (kind.what == StepKind::call && kind.changes_file) file_ns = step.ts_ns;
     if (kind.what == StepKind::sent) sent_ns = step.ts_ns;
     if (kind.what == StepKind::function) entered[key_of(kind.function)] = step.ts_ns;
   }
@@ -164,15 +226,16 @@ bool met_later(const schedule::Fault* planned) {
   return planned != nullptr && (schedule::limits(planned->kind) || planned->kind == schedule::FaultKind::clock);
 }
 
-// The feature that the functions on this stack of a failing run get.
-Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+// The feature that the functions on this stack of a run get.
+Feature said_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
   if (met_later(planned)) return Feature::arrived;
   // If a fault hits a whole process, the threads that only wait are hit, too.
-  if (waits(stack) && (comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))))
+  if ((comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))) &&
+      only_waits(run, input.kinds, fault, stack))
     return Feature::waiting;
-  return breaks_off(input, fault, stack) ? Feature::interrupted : Feature::arrived;
+  return breaks_off(input, run, fault, stack) ? Feature::interrupted : Feature::arrived;
 }
 
 // True if the fault made a sending call fail on a connection that the other side opened. The call would have sent an
@@ -248,7 +311,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     bool any_broken_off = false;
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
-        const Feature feature = said_by(input, *fault, stack);
+        const Feature feature = said_by(input, run, *fault, stack);
         const schedule::Fault* planned = input.schedule.find(fault->id);
         // A thread that only waited when its process was killed had nothing to finish, and can do nothing more.
         const bool ended_waiting = feature == Feature::waiting && planned != nullptr &&
@@ -258,13 +321,14 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
             application(stack, broken_off ? stack.frames.size() : kMostFrames);
         const std::vector<double> shares = shares_of(frames.size(), broken_off);
         any_broken_off = any_broken_off || broken_off;
-        const std::int32_t tid = stack.tid != 0 ? stack.tid : thread_of(*fault);
+        const std::int32_t tid = thread_in(*fault, stack);
         const std::int64_t at_ns = run.zero_ns + (met_later(planned) ? stack.ns : fault->fired_ns);
-        if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits(stack)) {
+        if (planned != nullptr && planned->kind == schedule::FaultKind::crash &&
+            !only_waits(run, input.kinds, *fault, stack)) {
           const std::size_t elsewhere =
               planned->signal == SIGKILL ? changed_others_only(run, input.kinds, tid, at_ns, frames) : 0;
           for (std::size_t i = 0; i < elsewhere; ++i) here[frames[i]->function][Feature::elsewhere] = 1;
-          if (const HalfDone half = half_done(run, input.kinds, tid, at_ns, frames);
+          if (const HalfDone half = half_done(input, run, tid, at_ns, frames);
               half.share > 0 && half.frame >= elsewhere)
             here[frames[half.frame]->function][Feature::half_done] = half.share;
         }
@@ -342,7 +406,7 @@ void from_harmless_stacks(const Input& input, Evidences& out) {
     std::map<std::string, double> here;
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
-        if (said_by(input, *fault, stack) != Feature::arrived) continue;
+        if (said_by(input, run, *fault, stack) != Feature::arrived) continue;
         const std::vector<const schedule::Frame*> frames = application(stack);
         const std::vector<double> shares = shares_of(frames.size(), false);
         for (std::size_t i = 0; i < frames.size(); ++i) {

@@ -86,6 +86,11 @@ class Teller {
     candidate.line = {kind, ts_ns, ts_ns - run_.zero_ns, std::move(node), std::move(text), std::move(evidence), false};
     candidates_.push_back(std::move(candidate));
   }
+  // A message that does not differ from those of correct runs.
+  void add_usual(double weight, const Step& step, const LogLine& line, std::string text) {
+    add(weight, StoryLine::Kind::message, step.ts_ns, line.node, std::move(text), line.place);
+    candidates_.back().line.usual = true;
+  }
 
   [[nodiscard]] std::string evidence_of(const Step& step) const {
     if (input_.kinds[step.kind].what == StepKind::message) return input_.lines[step.source].place;
@@ -347,15 +352,14 @@ class Teller {
       if (input_.kinds[step.kind].what != StepKind::message || step.ts_ns <= run_.cut_ns) continue;
       const LogLine& line = input_.lines[step.source];
       if (difference(step) == nullptr && line.level >= logs::Level::warning)
-        add(350 + (line.level >= logs::Level::error ? 20 : 0) + (faulted(line.node) ? 20 : 0), StoryLine::Kind::message,
-            step.ts_ns, line.node, words_of(step), line.place);
+        add_usual(350 + (line.level >= logs::Level::error ? 20 : 0) + (faulted(line.node) ? 20 : 0), step, line,
+                  words_of(step));
       if (step.ts_ns <= run_.end_ns) last[line.node] = &step;
     }
     for (const auto& [node, step] : last)
       if (difference(*step) == nullptr)
-        add(250, StoryLine::Kind::message, step->ts_ns, node,
-            fmt::format("its last message: '{}'", one_line(input_.lines[step->source].text)),
-            input_.lines[step->source].place);
+        add_usual(250, *step, input_.lines[step->source],
+                  fmt::format("its last message: '{}'", one_line(input_.lines[step->source].text)));
   }
 
   void ends() {

@@ -33,8 +33,8 @@ std::string what_happens(const Plan& plan, std::size_t i, const std::string& cal
   if (fault.kind == schedule::FaultKind::crash || fault.kind == schedule::FaultKind::pause) {
     if (!call.empty()) return fmt::format("{} ahead of {}", what, call);
     if (chain.data.conditions == 0) return what;
-    return fmt::format("{} at the {}", what,
-                       plan.conditions[chain.data.first_condition + chain.data.conditions - 1].words);
+    const PlannedCondition& last = plan.conditions[chain.data.first_condition + chain.data.conditions - 1];
+    return fmt::format("{} {}{}", what, last.data.kind == ROSE_ON_ELAPSED ? "" : "at the ", last.words);
   }
   const auto where = call.empty() && chain.call ? chain.call->describe() : call;
   if (fault.then_do == schedule::ThenDo::crash) return fmt::format("gets SIGKILL in {}", where);

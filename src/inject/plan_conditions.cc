@@ -73,7 +73,7 @@ Result<void> Planner::met_by(std::size_t id, const std::vector<std::size_t>& nod
       if (source.count != 1) return fail(ErrorKind::input, "`elapsed` has no count");
       condition.data.kind = ROSE_ON_ELAPSED;
       condition.data.count = 1;
-      condition.words = fmt::format("{} passing", format_duration(source.elapsed_ns));
+      condition.words = fmt::format("after {}", format_duration(source.elapsed_ns));
       return {};
     case ConditionKind::function:
       condition.data.kind = ROSE_ON_FUNCTION;

@@ -1,4 +1,4 @@
-// cgroup v2: its mount point, the cgroup of a process, and the kernel's name and id of a folder.
+// cgroup v2: its mount point, the cgroup of a process, and the name and id that the kernel gives to a cgroup.
 #pragma once
 
 #include <sys/types.h>

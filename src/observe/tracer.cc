@@ -256,6 +256,7 @@ Result<void> KernelTracer::open_window() {
 
 Result<void> KernelTracer::attach() {
   auto& progs = skeleton_->progs;
+  if (options_.reads) skeleton_->bss->rose_reads_since = wall_ns() / 1'000'000'000;
   struct Tracepoint {
     bpf_program* program;
     bool optional;

@@ -81,6 +81,8 @@ struct TracerOptions {
   std::vector<ValuePlace> values;                   // recorded in addition to the window, see take_values()
   double values_share = 0.05;                       // share of one CPU that all their locations together may cost
   std::vector<std::filesystem::path> value_agents;  // files of the JVM agent that reports values
+  // record opens that only read a file, if the file was changed after the tracer had started
+  bool reads = false;
   bool messages = false;            // record messages between nodes in addition to the window, see take_messages()
   std::string host_node;            // Meta.node
   std::vector<std::string> labels;  // for all targets: "cluster:east"

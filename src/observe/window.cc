@@ -130,7 +130,8 @@ Window::Window(std::uint64_t most_events, std::uint64_t most_bytes, std::vector<
                FunctionName function)
     : most_events_(std::clamp<std::uint64_t>(most_events, 1, trace::kMostWindow)),
       most_bytes_(most_bytes),
-      // The open block, its strings and the block being packed may each use at most an eighth of the memory.
+      // The open block and the block that is being packed must both fit into the memory. The events of a block use at
+      // most 1/16 of it. The strings use at most 1/32, and several times that with their index.
       block_events_(std::clamp<std::uint64_t>(std::min(most_events_ / 4, most_bytes / 16 / sizeof(trace::Event)), 128,
                                               trace::kBlockEvents)),
       block_string_bytes_(std::clamp<std::uint64_t>(most_bytes / 32, 16 << 10, trace::kBlockStringBytes)),

@@ -154,8 +154,9 @@ class Searches {
     const std::string key = key_of(kind.node, kind.syscall, any);
     const Name& name = names_.at(key);
     const bool many = name.plain && name.folders.size() >= kManyFolders;
-    // Other names were searched for in the same folders, so this name was searched for along that path, too. It may be
-    // missing in fewer folders because one of the next folders contains it, or because its pattern has a wildcard.
+    // Other names were searched for in the same folders, so these folders are a search path, and this name was searched
+    // for along it. It may be missing in fewer than kManyFolders of them, because the search ends at a folder that
+    // contains it. A name whose pattern has a wildcard does not count by the number of its folders.
     const bool same_path =
         name.folders.size() >= kFewFolders && std::all_of(name.folders.begin(), name.folders.end(),
                                                           [&](const std::string& one) { return path_.contains(one); });

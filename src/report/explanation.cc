@@ -16,7 +16,7 @@ namespace {
 using explain::Explanation;
 using explain::StoryLine;
 
-constexpr std::size_t kTextFrames = 12, kTextSuspects = 5, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
+constexpr std::size_t kTextFrames = 12, kTextSuspects = 5, kShortSuspects = 3, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
 
 Json arrived_json(const Explanation::StackOf& one) {
   Json frames = Json::array();
@@ -141,9 +141,15 @@ std::vector<ShortLine> short_lines(const Explanation& e) {
   out.push_back({"Root fault", {s.fault}});
   out.push_back({"The code that received it",
                  {s.received.empty() ? "not known: no stack names a function of the application" : s.received}});
-  out.push_back({"The first wrong decision",
+  out.push_back({"The first difference to correct runs",
                  {s.first_wrong.empty() ? "not determined: " + s.why_no_first_wrong : s.first_wrong}});
   if (!s.consequences.empty()) out.push_back({"Consequences", std::move(s.consequences)});
+  if (!e.suspects.empty()) {
+    std::string best;
+    for (std::size_t i = 0; i < std::min(e.suspects.size(), kShortSuspects); ++i)
+      best += fmt::format("{}{} ({:.2f})", i == 0 ? "" : ", ", e.suspects[i].function, e.suspects[i].score);
+    out.push_back({"The first suspects", {std::move(best)}});
+  }
   out.push_back(
       {"Symptom", {s.symptom.empty() ? "the oracle finds the bug; no message or event shows it" : s.symptom}});
   return out;
@@ -320,7 +326,7 @@ std::string explanation_text(const ExplanationReport& r) {
     for (const StoryLine& line : e.story) out += "  " + line_text(line) + "\n";
   }
   if (std::any_of(e.exchanges.begin(), e.exchanges.end(), [](const auto& table) { return !table.differs.empty(); })) {
-    out += "\nmessages between nodes whose number differs\n";
+    out += "\nmessages between nodes whose number differs (in the same time after the fault in all runs)\n";
     for (const explain::ExchangeTable& t : e.exchanges)
       if (!t.differs.empty()) out += fmt::format("  {}: {}\n", printable(exchange_ends(t)), printable(t.differs));
   }
@@ -365,6 +371,8 @@ std::string explanation_markdown(const ExplanationReport& r) {
       out += fmt::format("| {} | {} | {} | {:.2f} | {} | {} |\n", i + 1, md(s.function),
                          md(source_place(s.file, s.line)), s.score, md(s.why), explain::contribution_words(s.features));
     }
+    if (e.suspects.size() > kMarkdownSuspects)
+      out += fmt::format("\nand {} more; `--json` lists all.\n", e.suspects.size() - kMarkdownSuspects);
     out += "\n";
   }
   if (!e.values.empty()) {

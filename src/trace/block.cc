@@ -280,7 +280,8 @@ Result<PackedEvents> pack_events(std::span<const Event> events, std::span<const 
     return raw;
   };
   std::string raw = build(true);
-  // If the strings are almost equal, sharing prefixes may exceed the allowed ratio. Then store them in full.
+  // If the strings are almost equal, a block with shared prefixes may be so small that readers refuse it (kMostRatio).
+  // Then store the strings in full.
   if ((raw.size() + cost) / kMostRatio > raw.size()) raw = build(false);
   PackedEvents packed;
   packed.events = static_cast<std::uint32_t>(events.size());

@@ -25,7 +25,7 @@ services:
         RUN mount -t tmpfs none /m && echo mounted >>/made; sh -c 'ulimit -n' >>/made
     init: true
     devices: [{ source: /dev/fuse, target: /dev/of-host, permissions: r }]
-    # The command leaves an orphan behind that ends. It then waits until the container's first process, which `init`
+    # The command creates an orphan that ends soon. It then waits until the container's first process, which `init`
     # provides, has reaped the orphan.
     command:
       - sh

@@ -53,7 +53,8 @@ for what in ("rounds", "values", "differences", "not_told"): print(what, *j[what
 PY
 [ "$failures" -eq 0 ] || cat "$work/all.err" >&2
 grep -q '^## In short' "$work/why.md" || fail "explanation.md lacks the section 'In short'"
-for what in 'Root fault' 'The code that received it' 'The first wrong decision' 'Symptom'; do
+for what in 'Root fault' 'The code that received it' 'The first difference to correct runs' \
+  'The first suspects' 'Symptom'; do
   grep -q "$what" "$work/why.md" || fail "explanation.md reports nothing about it: $what"
 done
 grep -q '^## Rounds of queries' "$work/why.md" || fail "explanation.md lacks the rounds of queries"

@@ -21,17 +21,14 @@ struct Made {
   config::Config config;
 };
 
-Made made(const std::string& system, Host host = {}) {
-  const std::filesystem::path file = std::filesystem::path(ROSE_TEST_DIR) / "manifests" / (system + ".yaml");
-  const auto text = read_file(file);
-  REQUIRE(text.has_value());
+Made made_from(const std::string& file, const std::string& text, Host host = {}) {
   host.tools.emplace_back("curl");
-  auto read = draft_manifests({{system + ".yaml", *text}}, "rose.files", host);
+  auto read = draft_manifests({{file, text}}, "rose.files", host);
   INFO((read ? "" : read.error().message));
   REQUIRE(read.has_value());
   Made all;
   all.nodes = read->drafted.nodes;
-  all.draft = write_draft({file.string()}, all.nodes, read->drafted.around, example_for(all.nodes), host);
+  all.draft = write_draft({file}, all.nodes, read->drafted.around, example_for(all.nodes), host);
   all.draft.files = read->files;
   INFO(all.draft.text);
   const auto checked = check_draft(all.draft);
@@ -41,6 +38,12 @@ Made made(const std::string& system, Host host = {}) {
   REQUIRE(config.has_value());
   all.config = *config;
   return all;
+}
+
+Made made(const std::string& system, Host host = {}) {
+  const auto text = read_file(std::filesystem::path(ROSE_TEST_DIR) / "manifests" / (system + ".yaml"));
+  REQUIRE(text.has_value());
+  return made_from(system + ".yaml", *text, std::move(host));
 }
 
 bool in_text(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
@@ -54,7 +57,66 @@ std::string file(const Made& all, std::string_view path) {
   return "none";
 }
 
+std::string option_of(const config::Node& node, std::string_view name) {
+  const config::Command& all = node.container->options;
+  const auto at = std::find(all.begin(), all.end(), name);
+  return at == all.end() || at + 1 == all.end() ? "none" : *(at + 1);
+}
+
 }  // namespace
+
+TEST_CASE("amounts are divided, init containers keep their variables, and what is left out is reported") {
+  const std::string text =
+      "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+      "spec: {selector: {app: w}, ports: [{port: 80, targetPort: http}]}\n"
+      "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: x}\n"
+      "spec: [this is not, what: a definition, contains]\n"
+      "---\napiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: w}\n"
+      "spec:\n"
+      "  replicas: 1\n"
+      "  selector: {matchLabels: {app: w}}\n"
+      "  template:\n"
+      "    metadata: {labels: {app: w}}\n"
+      "    spec:\n"
+      "      hostAliases: [{ip: 10.1.1.1, hostnames: [old]}]\n"
+      "      securityContext: {runAsUser: 1000, fsGroup: 3000}\n"
+      "      initContainers:\n"
+      "      - {name: own, image: kv, command: [sh, -c, 'echo $(IW)'], env: [{name: IW, value: a b}],\n"
+      "         securityContext: {runAsUser: 0}}\n"
+      "      containers:\n"
+      "      - name: w\n"
+      "        image: kv\n"
+      "        command: [kv]\n"
+      "        ports: [{name: http, containerPort: 8080}]\n"
+      "        lifecycle: {preStop: {exec: {command: [drain]}}}\n"
+      "        securityContext: {capabilities: {drop: [ALL]}, allowPrivilegeEscalation: false}\n"
+      "        resources: {limits: {cpu: 500m, memory: 64Mi}}\n"
+      "        env:\n"
+      "        - {name: HEAP, valueFrom: {resourceFieldRef: {resource: limits.memory, divisor: 1Mi}}}\n"
+      "        - {name: ASKED, valueFrom: {resourceFieldRef: {resource: requests.memory}}}\n"
+      "        - {name: MILLIS, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}\n"
+      "        - {name: CPUS, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}\n"
+      "        envFrom: [{secretRef: {name: missing, optional: true}}]\n";
+  const Made all = made_from("w.yaml", text);
+  REQUIRE(all.config.nodes.size() == 1);
+  const config::Node& node = all.config.nodes[0];
+  CHECK(node.env.at("HEAP") == "64");
+  CHECK(node.env.at("ASKED") == "67108864");
+  CHECK(node.env.at("MILLIS") == "500");
+  CHECK(node.env.at("CPUS") == "1");
+  REQUIRE(node.container->entrypoint);
+  CHECK(in_text((*node.container->entrypoint)[2], "IW='a b' 'sh' '-c' 'echo a b'\n"));
+  CHECK(node.user == "1000");
+  CHECK(option_of(node, "--group-add") == "3000");
+  CHECK(option_of(node, "--cap-drop") == "ALL");
+  CHECK(option_of(node, "--security-opt") == "no-new-privileges");
+  CHECK(option_of(node, "--cpus") == "0.5");
+  CHECK(in_text(all.draft.text, "lifecycle.preStop"));
+  CHECK(in_text(all.draft.text, "hostAliases"));
+  CHECK(in_text(all.draft.text, "runs as user 0 in a cluster"));
+  CHECK(in_text(all.draft.text, "use port 8080 instead of 80"));
+  CHECK_FALSE(in_text(all.draft.text, "missing"));
+}
 
 TEST_CASE("etcd: pods resolve each other by their service's names") {
   const Made all = made("etcd");
@@ -81,7 +143,8 @@ TEST_CASE("ZooKeeper: the ensemble of the Kubernetes tutorial is drafted") {
   CHECK(node.name == "zk-2");
   CHECK(node.container->aliases.front() == "zk-2.zk-hs.default.svc.cluster.local");
   CHECK(has(node.container->aliases, "zk-cs"));
-  CHECK(node.user == "1000:1000");
+  CHECK(node.user == "1000");
+  CHECK(option_of(node, "--group-add") == "1000");  // its fsGroup
   REQUIRE(node.container->entrypoint);
   CHECK(in_text(node.container->entrypoint->back(), "start-zookeeper --servers=3 --data_dir=/var/lib/zookeeper/data"));
   REQUIRE((node.ready && node.ready->command));

@@ -1,6 +1,8 @@
 // Runs written by hand, as if a tracer had recorded them.
 #pragma once
 
+#include <fcntl.h>
+
 #include <map>
 #include <string>
 #include <vector>
@@ -39,6 +41,11 @@ class Run {
     trace::Event& e = event(ms, trace::EventType::sys, tid, node);
     e.syscall = static_cast<std::int16_t>(*kernel::syscall_number(call));
     e.path = result_.trace.strings.intern(path);
+    if (call == "openat") e.open_flags = O_WRONLY | O_CREAT;
+    return *this;
+  }
+  Run& reads(int ms, const std::string& path, int tid = 1, const std::string& node = "n1") {
+    does(ms, "openat", path, tid, node).result_.trace.events.back().open_flags = O_RDONLY;
     return *this;
   }
   Run& prints(int ms, std::uint32_t kind, const std::string& text, const std::string& node = "n1") {

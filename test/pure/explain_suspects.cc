@@ -1770,7 +1770,13 @@ TEST_CASE("the functions that first use a file that a killed process was changin
                                 .of_process(51)
                                 .enters(501, "note", 51)
                                 .of_process(51)
-                                .does(502, "openat", "/srv/n1/table.new", 51)
+                                .reads(502, "/srv/n1/table.new", 51)
+                                .of_process(51)
+                                .enters(503, "replay", 51)
+                                .of_process(51)
+                                .enters(504, "lines", 51)
+                                .of_process(51)
+                                .reads(505, "/srv/n1/journal", 51)
                                 .of_process(51)
                                 .does(510, "listen", "", 51)
                                 .of_process(51)
@@ -1787,6 +1793,7 @@ TEST_CASE("the functions that first use a file that a killed process was changin
   const explain::Explanation e = one.explain();
   CHECK(value_of(e, "restore", explain::Feature::reads_back) == 1);
   CHECK(value_of(e, "note", explain::Feature::reads_back) == 1);
+  CHECK(value_of(e, "replay", explain::Feature::reads_back) == 0.6);  // the changes of the journal are not recorded
   CHECK(value_of(e, "save", explain::Feature::reads_back) == 0);
 }
 

@@ -1,5 +1,5 @@
-// The recordings of targets that belong to a dump: they are copied while targets write them, found by their names,
-// sent, and stored with the dump.
+// Recordings that rose adds to a dump: finding them by their names, copying them while the targets still write, sending
+// them, and storing them with the dump.
 #include <atomic>
 #include <fstream>
 #include <map>

@@ -91,6 +91,23 @@ TEST_CASE("a false result is marked as injected, and one that was not traced mar
   CHECK(world.marked() == Found{0});
 }
 
+TEST_CASE("a short write, and the failures that follow it, are marked as injected", "[replay]") {
+  World world;
+  const auto full = world.fault(ENOSPC, 235);
+  world.schedule.faults[full].effect_bytes = 235;
+  REQUIRE(schedule::is_short_then_fails(world.schedule.faults[full]));
+  for (const std::int64_t at : {205, 210}) {
+    Event& part = world.call(at, 7, SYS_write, 0);
+    part.type = EventType::scf;
+    part.requested = 707;
+    part.result = at == 205 ? 100 : 235;  // the first one is a short write of another call
+  }
+  world.call(220, 7, SYS_write, ENOSPC);
+  world.call(230, 7, SYS_write, ENOSPC);
+  world.record.calls = {{full, 208, 7, SYS_write}, {full, 215, 7, SYS_write}};
+  CHECK(world.marked() == Found{1, 2});
+}
+
 TEST_CASE("a record that combines several calls accounts for as many injected calls", "[replay]") {
   World world;
   const auto fault = world.fault(EIO);

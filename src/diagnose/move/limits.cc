@@ -71,7 +71,7 @@ class LimitTrials {
       if (c.kind == FaultKind::pause && c.blocked) slow_disk(c);
     }
     for (auto& [resource, calls] : by_resource) {
-      // If some calls are logged, leave the guessed ones out, because their times are unknown.
+      // If the evidence mentions some of the calls, leave out the assumed ones, because their times are unknown.
       if (std::any_of(calls.begin(), calls.end(), [](const Candidate* c) { return !c->assumed; }))
         std::erase_if(calls, [](const Candidate* c) { return c->assumed; });
       failed_calls(resource.second, calls);

@@ -60,10 +60,11 @@ std::string_view network_of(std::string_view address) {
   return address.substr(0, address.find('.', address.find('.') + 1));
 }
 
-// Assumption: an address in a network in which no node has an address is that of a node. Goal: logs of production can
-// be read whose addresses are not those of the deployment, and of which only one is at hand. Derivation: the nodes'
-// own addresses are those of the deployment, and those that the logs or --map state. A peer in one of their networks
-// that is no node is a client or another service. A high port is also that of a client, and port 53 that of a resolver.
+// Assumption: if no known address of a node is in the peer's network, the peer may be any node. Goal: to read a log of
+// production even if the nodes have other addresses there than in the deployment, and only one log is available.
+// Derivation: the nodes' known addresses are those of the deployment, and those that the logs or --map state. A peer in
+// one of their networks that is no node is a client or another service. A high port is also that of a client, and port
+// 53 that of a resolver.
 bool may_be_any_node(const std::vector<NodeName>& names, std::string_view peer) {
   constexpr int kDns = 53;
   const std::string_view network = network_of(peer);
