@@ -34,8 +34,7 @@ struct Project {
 [[nodiscard]] std::string target_of(const Yaml& value);
 // The content of a regular file of at most `most` bytes. Other kinds of files are refused, because a pipe or device
 // could block. Errors are ErrorKind::input.
-[[nodiscard]] Result<std::string> small_file(const std::filesystem::path& path,
-                                            std::size_t most = kMostYamlBytes);
+[[nodiscard]] Result<std::string> small_file(const std::filesystem::path& path, std::size_t most = kMostYamlBytes);
 // Expands "~/x" and makes relative paths absolute, starting at `folder`.
 [[nodiscard]] std::string path_from(const std::filesystem::path& folder, const std::string& text);
 // True if a build context is downloaded: "https://...", "git@...".

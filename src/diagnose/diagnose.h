@@ -265,7 +265,7 @@ struct Progress {
   int runs = 0;
   int runs_left = 0;  // an upper limit
   double best_rate = 0;
-  double testing_rate = 0;  // rate so far of the schedule whose rate is being measured; 0: none
+  double testing_rate = 0;       // rate so far of the schedule whose rate is being measured; 0: none
   double seconds_left = 0;       // an upper limit, from the duration of the runs so far; 0: unknown
   const Tried* first = nullptr;  // the schedule that reproduced the bug first; nullptr: none so far
   // set once a schedule is confirmed; the remaining runs only simplify it and measure its rate

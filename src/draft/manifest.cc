@@ -257,8 +257,9 @@ class Manifests {
       if (main == nullptr || (serves_another(text_at(*main, "name")) && !serves_another(text_at(one, "name"))))
         main = &one;
     if (main == nullptr || !is_image(text_at(*main, "image")))
-      return fail(ErrorKind::input, fmt::format("{}: {} has no container with an image", pod.place, pod.owner),
-                  "rose reads complete manifests: 'kubectl kustomize FOLDER' and 'helm template NAME CHART' print them");
+      return fail(
+          ErrorKind::input, fmt::format("{}: {} has no container with an image", pod.place, pod.owner),
+          "rose reads complete manifests: 'kubectl kustomize FOLDER' and 'helm template NAME CHART' print them");
     Making making{pod, *main, {}, {}, {}};
     NodeDraft& node = making.node;
     node.name = pod.name;
@@ -625,8 +626,7 @@ class Manifests {
     }
     if (text_at(source, "emptyDir.medium") == "Memory") {
       const std::uint64_t size = amount(text_at(source, "emptyDir.sizeLimit"));
-      node.options.insert(node.options.end(),
-                          {"--tmpfs", size > 0 ? fmt::format("{}:size={}", target, size) : target});
+      node.options.insert(node.options.end(), {"--tmpfs", size > 0 ? fmt::format("{}:size={}", target, size) : target});
       return;
     }
     // A claim, an emptyDir or a volume of a driver becomes a folder in the node's folder. It gets the container's user
@@ -698,9 +698,10 @@ class Manifests {
         own.node.options.clear();
         add_security(own);
         if (own.node.user != node.user)
-          node.doubts.push_back(fmt::format("the init container {} runs as user {} in a cluster, but as that of the "
-                                            "node here, because it runs in the node's container",
-                                            name, own.node.user.empty() ? "of its image" : own.node.user));
+          node.doubts.push_back(
+              fmt::format("the init container {} runs as user {} in a cluster, but as that of the "
+                          "node here, because it runs in the node's container",
+                          name, own.node.user.empty() ? "of its image" : own.node.user));
         continue;
       }
       node.doubts.push_back(fmt::format("the init container {} ({}) is left out: {}", name, text_at(init, "image"),

@@ -14,17 +14,60 @@ namespace rose::draft {
 namespace {
 
 // Settings that a run applies, or that mean nothing in it: where pods are placed, how images are fetched, accounts.
-constexpr std::string_view kKnownOfPod[] = {
-    "containers", "initContainers", "ephemeralContainers", "volumes", "securityContext", "subdomain", "hostNetwork",
-    "terminationGracePeriodSeconds", "serviceAccount", "serviceAccountName", "automountServiceAccountToken",
-    "enableServiceLinks", "affinity", "tolerations", "nodeSelector", "nodeName", "topologySpreadConstraints",
-    "schedulerName", "schedulingGates", "priority", "priorityClassName", "preemptionPolicy", "imagePullSecrets",
-    "restartPolicy", "dnsPolicy", "activeDeadlineSeconds", "readinessGates", "overhead", "os", "resources",
-    "resourceClaims", "hostUsers", "setHostnameAsFQDN"};
-constexpr std::string_view kKnownOfContainer[] = {
-    "name", "image", "imagePullPolicy", "command", "args", "workingDir", "env", "envFrom", "ports", "volumeMounts",
-    "readinessProbe", "startupProbe", "livenessProbe", "securityContext", "resources", "terminationMessagePath",
-    "terminationMessagePolicy", "stdin", "stdinOnce", "tty", "resizePolicy"};
+constexpr std::string_view kKnownOfPod[] = {"containers",
+                                            "initContainers",
+                                            "ephemeralContainers",
+                                            "volumes",
+                                            "securityContext",
+                                            "subdomain",
+                                            "hostNetwork",
+                                            "terminationGracePeriodSeconds",
+                                            "serviceAccount",
+                                            "serviceAccountName",
+                                            "automountServiceAccountToken",
+                                            "enableServiceLinks",
+                                            "affinity",
+                                            "tolerations",
+                                            "nodeSelector",
+                                            "nodeName",
+                                            "topologySpreadConstraints",
+                                            "schedulerName",
+                                            "schedulingGates",
+                                            "priority",
+                                            "priorityClassName",
+                                            "preemptionPolicy",
+                                            "imagePullSecrets",
+                                            "restartPolicy",
+                                            "dnsPolicy",
+                                            "activeDeadlineSeconds",
+                                            "readinessGates",
+                                            "overhead",
+                                            "os",
+                                            "resources",
+                                            "resourceClaims",
+                                            "hostUsers",
+                                            "setHostnameAsFQDN"};
+constexpr std::string_view kKnownOfContainer[] = {"name",
+                                                  "image",
+                                                  "imagePullPolicy",
+                                                  "command",
+                                                  "args",
+                                                  "workingDir",
+                                                  "env",
+                                                  "envFrom",
+                                                  "ports",
+                                                  "volumeMounts",
+                                                  "readinessProbe",
+                                                  "startupProbe",
+                                                  "livenessProbe",
+                                                  "securityContext",
+                                                  "resources",
+                                                  "terminationMessagePath",
+                                                  "terminationMessagePolicy",
+                                                  "stdin",
+                                                  "stdinOnce",
+                                                  "tty",
+                                                  "resizePolicy"};
 
 }  // namespace
 
@@ -45,16 +88,16 @@ std::string text_at(const Yaml& value, std::string_view path) {
 
 std::optional<double> quantity(std::string_view text) {
   constexpr std::array<std::pair<std::string_view, double>, 11> kUnits = {{{"Ki", 1024.0},
-                                                                          {"Mi", 1048576.0},
-                                                                          {"Gi", 1073741824.0},
-                                                                          {"Ti", 1099511627776.0},
-                                                                          {"n", 1e-9},
-                                                                          {"u", 1e-6},
-                                                                          {"m", 1e-3},
-                                                                          {"k", 1e3},
-                                                                          {"M", 1e6},
-                                                                          {"G", 1e9},
-                                                                          {"T", 1e12}}};
+                                                                           {"Mi", 1048576.0},
+                                                                           {"Gi", 1073741824.0},
+                                                                           {"Ti", 1099511627776.0},
+                                                                           {"n", 1e-9},
+                                                                           {"u", 1e-6},
+                                                                           {"m", 1e-3},
+                                                                           {"k", 1e3},
+                                                                           {"M", 1e6},
+                                                                           {"G", 1e9},
+                                                                           {"T", 1e12}}};
   double factor = 1;
   for (const auto& [unit, value] : kUnits)
     if (text.ends_with(unit)) {
@@ -138,7 +181,8 @@ std::vector<std::string> left_out(const Yaml& pod, const Yaml& container) {
   std::vector<std::string> all;
   const auto add = [&all](const Yaml& map, const auto& known) {
     for (const auto& [key, value] : map.members) {
-      if (std::find(std::begin(known), std::end(known), key) != std::end(known) || value.kind == Yaml::Kind::null) continue;
+      if (std::find(std::begin(known), std::end(known), key) != std::end(known) || value.kind == Yaml::Kind::null)
+        continue;
       if (value.is_scalar() && value.text == "false") continue;
       if (key != "lifecycle") all.push_back(key);
       else

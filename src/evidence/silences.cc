@@ -109,7 +109,7 @@ Usual usual_silence(const Source& source, const Observation& event, const Silenc
 // The index of the earliest cause (an end or pause of one of the two nodes) with which the silence begins, so that the
 // silence is not a network fault; nullopt if there is no such cause. `by`: the node whose log reports the silence;
 // kNone if a tracer recorded it. `rhythm`: see heartbeat().
-std::optional<std::size_t> cause_of(const Silence& silence, double plainness, int by, std::int64_t rhythm,
+std::optional<std::size_t> cause_of(const Silence& silence, int by, std::int64_t rhythm,
                                     const std::vector<Cause>& causes, const NodeMap& nodes) {
   std::optional<std::size_t> cause;
   for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -117,8 +117,8 @@ std::optional<std::size_t> cause_of(const Silence& silence, double plainness, in
     if (const int network = nodes.network_of(c.node); network != silence.src && network != silence.dst) continue;
     if (silence.start < c.start - rhythm || silence.start > (c.end == kNever ? kNever : c.end + kHeartbeat)) continue;
     if (silence.end < c.start) continue;
-    // A guess does not explain a silence that logs report.
-    if (c.plainness < kLeastReported && c.plainness < plainness) continue;
+    // A guess explains nothing: neither a silence that logs report, nor another guess.
+    if (c.plainness < kLeastReported) continue;
     // If a node reports a silence and then ends itself, the silence caused the end, not the end the silence.
     if (c.kind == CauseKind::ended_itself && c.node == by && c.start >= silence.start) continue;
     // If other processes of the node continued, and the pair still communicated after the end, the connection did not
@@ -251,8 +251,8 @@ SortedSilences sort_silences(const Given& given, const Facts& facts, const std::
       sorted.discards.add("idle: nothing was sent between these nodes in the whole dump", weight);
       continue;
     }
-    const std::optional<std::size_t> cause = cause_of(silence, event->how().reliability, reporter(given, *event),
-                                                      heartbeat(*event, silence, times), causes, given.nodes);
+    const std::optional<std::size_t> cause =
+        cause_of(silence, reporter(given, *event), heartbeat(*event, silence, times), causes, given.nodes);
     if (cause && causes[*cause].kind == CauseKind::planned) {
       sorted.discards.add("silences that a planned stop explains", weight);
     } else if (cause) {

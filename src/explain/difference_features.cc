@@ -130,9 +130,9 @@ void from_differences(const Input& input, const Comparison& comparison, bool kno
     const std::string runs = counted(d);
     if (d.next != kNoKind) {
       if (kind.what != StepKind::function) continue;
-      out[kind.function].tell(d.weight * kSuccession, kind.node,
-                              fmt::format("what its thread does next differs: {} in {}", input.kinds[d.next].words,
-                                          runs));
+      out[kind.function].tell(
+          d.weight * kSuccession, kind.node,
+          fmt::format("what its thread does next differs: {} in {}", input.kinds[d.next].words, runs));
       continue;
     }
     // If the message contains a stack trace of the program, the trace shows where the program was.

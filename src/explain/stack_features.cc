@@ -26,7 +26,7 @@ constexpr std::size_t kFewestBrokenOff = 2;
 // the error, or gives an answer of another form. Such a function counts less than one that does nothing with the error.
 constexpr double kActs = 0.25;
 constexpr double kEndedWaiting = 0.3;            // factor for a thread that only waited when SIGKILL ended its process
-constexpr std::int64_t kCallEnds = 10'000'000;  // ns after a kill within which the interrupted call is recorded
+constexpr std::int64_t kCallEnds = 10'000'000;   // ns after a kill within which the interrupted call is recorded
 constexpr std::int64_t kRethrown = 100'000'000;  // at most this many ns pass until a handler throws the next exception
 
 // The weight of each of the stack's `frames`. The innermost function received the fault. A crash at a given time,
@@ -90,9 +90,8 @@ bool in_change(const Run& run, const Kinds& kinds, std::int32_t tid, std::int64_
 // files does not: it paces its work, or tries again later.
 bool only_waits(const Run& run, const Kinds& kinds, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
   const WaitsFor what = waits_for(stack);
-  return what == WaitsFor::other ||
-         (what == WaitsFor::time &&
-          !in_change(run, kinds, thread_in(fault, stack), run.zero_ns + fault.fired_ns, stack));
+  return what == WaitsFor::other || (what == WaitsFor::time && !in_change(run, kinds, thread_in(fault, stack),
+                                                                          run.zero_ns + fault.fired_ns, stack));
 }
 
 // True if the fault is a crash at a given time and interrupted this stack, that is, if the thread did not only wait.
@@ -138,7 +137,7 @@ HalfDone half_done(const Input& input, const Run& run, std::int32_t tid, std::in
   for (const schedule::Frame* frame : frames) entered[key_of(frame->function)];
   std::unordered_map<std::uint32_t, Entered*> of_kind;  // by kind of step; nullptr: the function is not on the stack
   std::int64_t changed_ns = 0;
-  std::uint32_t change = kNoKind;  // the last one
+  std::uint32_t change = kNoKind;                                           // the last one
   for (auto step = run.steps.rbegin(); step != run.steps.rend(); ++step) {  // newest first
     if (step->tid != tid || step->ts_ns >= at_ns + kCallEnds) continue;
     const Kind& kind = input.kinds[step->kind];
@@ -162,7 +161,8 @@ HalfDone half_done(const Input& input, const Run& run, std::int32_t tid, std::in
     }
     const bool complete = own.last_ns < changed_ns && own.last_ns >= inner_again_ns &&
                           is_last_change(input, change, key_of(frames[i]->function));
-    if (!complete && own.last_ns < std::max(changed_ns, inner_again_ns)) return {i, 1 / static_cast<double>(1 + passed)};
+    if (!complete && own.last_ns < std::max(changed_ns, inner_again_ns))
+      return {i, 1 / static_cast<double>(1 + passed)};
     inner_again_ns = own.before_ns;
   }
   return {};

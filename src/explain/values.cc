@@ -167,7 +167,8 @@ std::vector<ValueTable> value_tables(const std::vector<Run>& runs, const std::ve
         table.score = d.weight;
         table.clean = d.clean;
         table.only_bug = d.only_bug;
-        table.differs = fmt::format("{} in {} failing and {} correct runs", kind.words, of_runs(d.failing, d.failing_runs), of_runs(d.sound, d.sound_runs));
+        table.differs = fmt::format("{} in {} failing and {} correct runs", kind.words,
+                                    of_runs(d.failing, d.failing_runs), of_runs(d.sound, d.sound_runs));
         if (!d.missing) table.first = first_of(story, d.kind);
         break;
       }

@@ -16,7 +16,8 @@ namespace {
 using explain::Explanation;
 using explain::StoryLine;
 
-constexpr std::size_t kTextFrames = 12, kTextSuspects = 5, kShortSuspects = 3, kMarkdownSuspects = 10, kMarkdownDifferences = 25;
+constexpr std::size_t kTextFrames = 12, kTextSuspects = 5, kShortSuspects = 3, kMarkdownSuspects = 10,
+                      kMarkdownDifferences = 25;
 
 Json arrived_json(const Explanation::StackOf& one) {
   Json frames = Json::array();

@@ -91,6 +91,19 @@ done
 [ -z "$(ls -A data-folder-of-the-user/data)" ] ||
   fail "the user's folder was changed: $(ls data-folder-of-the-user/data)"
 
+# A folder that does not exist is created in the run's version of the folder around it. Static addresses are also kept
+# if the subnet is written with an address of the network.
+cp -r "$here/compose_kinds/folder-in-data" .
+mkdir folder-in-data/data
+kind folder-in-data "until [ -e data/data/new/file ]; do sleep 0.05; done; echo \$ROSE_IP_db"
+logged workload.log '^172\.31\.7\.9$'
+[ -z "$(ls -A folder-in-data/data)" ] || fail "the user's folder was changed: $(ls folder-in-data/data)"
+
+# Podman commands that create containers with the same volumes at the same time wait for each other for ever.
+all_up='for node in a b c d e f; do until grep -q up $node/stdout.log; do sleep 0.05; done; done; echo all'
+kind shared-volumes "$all_up" a
+logged workload.log '^all$'
+
 kind host-gateway 'cd "/proc/$(cat "$ROSE_PIDFILE_app")/root" && grep host.docker.internal etc/hosts'
 logged workload.log '^10\.77\.0\.254.*host\.docker\.internal'
 
@@ -141,7 +154,7 @@ ready = { tcp = 5432, timeout = "3s" }
 command = ["true"]
 TOML
 expect 4 "$rose" profile -c restart-loop/rose.toml
-says err 'the variable ROSE_TEST_UNSET of .environment. has no value here'
+says err 'variables of .environment. without a value, .*: ROSE_TEST_UNSET'
 says err 'was not ready within 3s: .*; its restart policy started it [0-9]+ times, and it last exited with status'
 nothing_left "after a service that ends again and again"
 no_containers "after a service that ends again and again"

@@ -98,6 +98,23 @@ TEST_CASE("every kind of failed call is recorded with its path or peer") {
   CHECK(trace.meta.lost == 0);
 }
 
+TEST_CASE("opens that only read are recorded on request, if the file was changed since the tracer started") {
+  const TestCgroup cgroup("reads");
+  const Folder folder;
+  TracerOptions options;
+  options.reads = true;
+  auto tracer = start({target("n1", cgroup)}, options);
+  Victim victim(&cgroup, {"failures", folder.path, "1"});
+  REQUIRE(victim.run() == 0);
+  const auto trace = snapshot(*tracer);
+  INFO(describe(trace));
+  const auto found = find(trace, {EventType::sys, "openat", "", folder.path + "/renamed", "", "", victim.pid()});
+  REQUIRE(found.size() == 1);
+  CHECK((found[0].open_flags & (O_ACCMODE | O_CREAT)) == O_RDONLY);
+  for (const char* other : {"/etc/passwd", "/proc/self/status"})
+    CHECK(find(trace, {EventType::sys, "openat", "", other, "", "", victim.pid()}).empty());
+}
+
 TEST_CASE("short writes, short reads and SIGBUS of a mapped file are recorded as failures") {
   const TestCgroup cgroup("short");
   const Folder folder;

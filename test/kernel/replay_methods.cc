@@ -157,8 +157,8 @@ TEST_CASE("exceptions that leave methods are counted and recorded with thrower a
     const auto caught = run_with(config, [](replay::RunOptions& options) { options.tracer.hot_function_rate = 1e6; });
     std::size_t catches = 0;
     for (const trace::Event& event : caught.result.trace.events)
-      if (event.type == trace::EventType::af && caught.result.trace.str(event.function) ==
-                                                    victim + "catches catches java.nio.file.NoSuchFileException")
+      if (event.type == trace::EventType::af &&
+          caught.result.trace.str(event.function) == victim + "catches catches java.nio.file.NoSuchFileException")
         ++catches;
     CHECK(catches == 100);
   }

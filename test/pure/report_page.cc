@@ -708,9 +708,10 @@ TEST_CASE("an explanation as HTML, Markdown and JSON escapes hostile names", "[p
     report.story = story.run;
     const std::string page = explanation_html(report, story.context);
     check_page(page);
-    for (const char* what : {"In short", "Root fault", "The code that received it", "The first difference to correct runs",
-                             "The first suspects", "Symptom", "Rounds of queries", "7 queries about", "2.1 % of their time",
-                             "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never received"})
+    for (const char* what :
+         {"In short", "Root fault", "The code that received it", "The first difference to correct runs",
+          "The first suspects", "Symptom", "Rounds of queries", "7 queries about", "2.1 % of their time",
+          "Messages between nodes", "30 to 34 messages, 300 to 340 bytes, up to 2 never received"})
       CHECK(page.find(what) != std::string::npos);
     CHECK(page.find("<img") == std::string::npos);
     CHECK(page.find("step of the story") != std::string::npos);

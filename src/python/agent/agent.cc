@@ -148,8 +148,8 @@ bool is_class_body(PyObject* code, const char* name) {
   return (value & kOptimized) == 0;
 }
 
-// True for a comprehension or a generator expression. It has its own code object, but is a part of the function in which
-// it is written. (Since 3.12, list, set and dict comprehensions have none.)
+// True for a comprehension or a generator expression. It has its own code object, but is a part of the function in
+// which it is written. (Since 3.12, list, set and dict comprehensions have none.)
 bool is_comprehension(const char* name) {
   const std::size_t length = std::strlen(name);
   constexpr const char* kEnds[] = {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"};
@@ -164,8 +164,7 @@ std::uint32_t make_function(PyObject* code) {
   const char* file = text_of(code, "co_filename");
   const char* name = text_of(code, "co_qualname");  // from 3.11 on
   if (name == nullptr) name = text_of(code, "co_name");
-  if (file == nullptr || name == nullptr || is_foreign(file) || is_class_body(code, name) ||
-      is_comprehension(name))
+  if (file == nullptr || name == nullptr || is_foreign(file) || is_class_body(code, name) || is_comprehension(name))
     return kForeign;
   if (__atomic_load_n(&stacks->functions, __ATOMIC_RELAXED) >= kMostFunctions) return 0;
   const std::uint32_t number = __atomic_fetch_add(&stacks->functions, 1, __ATOMIC_RELAXED);
