@@ -485,10 +485,11 @@ Result<void> Cluster::place_folders(std::size_t node, const Image& image) {
                data != data_.end()) {
       const std::filesystem::path inside = source.lexically_normal().lexically_relative(data->source());
       const std::filesystem::path shown = inside == "." ? data->shown() : data->shown() / inside;
-      // As with engines, a missing folder is created, but only in the run's version.
-      if (std::error_code error; !std::filesystem::exists(std::filesystem::symlink_status(shown, error))) {
+      // As with engines, a missing folder is created, but only in the run's version. Creating fails if a file or a
+      // symbolic link has this name. Then nothing is missing, or the engine reports it.
+      if (inside != ".") {
         ROSE_TRY(const OpenFolder top, OpenFolder::open(data->shown()));
-        ROSE_TRY([[maybe_unused]] const OpenFolder made, top.make(inside, std::nullopt));
+        if (const auto made = top.make(inside, std::nullopt); !made) log::debug("{}", made.error().message);
       }
       volume = shown.string() + volume.substr(parts.front().size());
     } else if (source == info.dir || is_within(source, info.dir)) {

@@ -127,7 +127,7 @@ Remarks Conclusion::remarks(const Found& end) const {
         format_duration(rounded(tried.longest_hit_ns)), format_duration(rounded(d_.workload_ns))));
   if (std::string ends = ended_themselves(end.lead.schedule); !ends.empty()) made.doubts.push_back(std::move(ends));
   if (end.dropped > 0)
-    made.simpler.push_back(fmt::format("The bug also occurs without {} other fault{} of the dump, so {} omitted.",
+    made.simpler.push_back(fmt::format("The bug also occurs without {} other fault{} of the evidence, so {} omitted.",
                                        end.dropped, end.dropped == 1 ? "" : "s",
                                        end.dropped == 1 ? "that one was" : "those were"));
   if (!end.changes.empty()) made.simpler.push_back(fmt::format("Simplified: {}.", fmt::join(end.changes, "; ")));

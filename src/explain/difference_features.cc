@@ -99,7 +99,9 @@ void describe(const Difference& d, const std::set<std::string>& started, bool ki
   f[Feature::differs] = d.strength;
   f[Feature::bug_alone] = d.only_bug ? 1 : d.clean && d.near_runs == 0 ? kUnknown : 0;
   f[Feature::usual] = node.empty() || started.contains(node) ? d.earlier : 0;
-  f[Feature::harmless] = d.harmless ? 1 : 0;
+  // A single harmless run is weak evidence, because often only a small difference decides whether the bug occurs.
+  const auto near = static_cast<double>(d.near_runs);
+  f[Feature::harmless] = d.harmless ? near / (near + 1) : 0;
   f[Feature::by_chance] = d.by_chance.value_or(0);
   f[Feature::dead] = d.missing && killed ? 1 : 0;
 }

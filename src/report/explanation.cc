@@ -151,8 +151,9 @@ std::vector<ShortLine> short_lines(const Explanation& e) {
       best += fmt::format("{}{} ({:.2f})", i == 0 ? "" : ", ", e.suspects[i].function, e.suspects[i].score);
     out.push_back({"The first suspects", {std::move(best)}});
   }
-  out.push_back(
-      {"Symptom", {s.symptom.empty() ? "the oracle finds the bug; no message or event shows it" : s.symptom}});
+  out.push_back({"Symptom",
+                 {s.symptom.empty() ? std::string("the oracle finds the bug; no message or event shows it")
+                                    : fmt::format("the oracle prints: {}", s.symptom)}});
   return out;
 }
 

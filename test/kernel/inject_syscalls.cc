@@ -420,7 +420,7 @@ when = [ { elapsed = "1h" } ]
   CHECK(outcomes.at(1).conditions.at(0).seen == 2);
   CHECK_FALSE(outcomes.at(1).conditions.at(1).met);
   CHECK(outcomes.at(2).why_not == "it comes after 'third', which did not fire");
-  CHECK(outcomes.at(3).why_not == "condition 1 of 1 (1h passing) was not met: the run ended before");
+  CHECK(outcomes.at(3).why_not == "condition 1 of 1 (after 1h) was not met: the run ended before");
 }
 
 TEST_CASE("the first fault of a group fires and the others are withdrawn") {

@@ -254,6 +254,26 @@ TEST_CASE("timestamps of old servers and of exports are read") {
   CHECK(timed("[2310] 07 Mar 11:42:09.118 # up\n[2310] 07 Mar 11:42:10.118 # down\n"));
 }
 
+TEST_CASE("a timestamp between equal marks at the beginning of the line is read") {
+  for (const char* text :
+       {"{2026-12-02T22:41:54.080Z} kiosk is up\n{2026-12-02T22:41:57.383Z} kiosk is mute\n",
+        "~~ 22:25:10 ~~ the season is in\n~~ 22:25:11 ~~ the season is out\n",
+        "|22:35:04.084| bale 4 is tied\n|22:35:05.084| bale 5 is tied\n",
+        "*1796251144.778* volume 5 is off\n*1796251145.778* volume 6 is off\n",
+        "== 2026-12-02 22:41:54 == the shop is open\n== 2026-12-02 22:41:55 == the shop is shut\n"}) {
+    CAPTURE(text);
+    const Read one(text);
+    REQUIRE(one.messages().size() == 2);
+    CHECK(one.source().timed == 2);
+    CHECK(one.messages()[1].ts_ns - one.messages()[0].ts_ns >= 1'000'000'000);
+  }
+  for (const char* text : {"{12} cannot load x\n", "*1* cannot load x\n", "{2026-12-02 22:41:54 cannot load x}\n",
+                           "* 22:41:54 cannot load x\n"}) {
+    CAPTURE(text);
+    CHECK(Read(text).source().timed == 0);
+  }
+}
+
 TEST_CASE("all lines without a timestamp after a journal's line continue its message") {
   Shared one(
       "Sep 05 15:17:29 n1 kvd[522]: ERR consensus failed err=\"open /srv/kv/839.ldb: too many open files\" stack=\"[\n"

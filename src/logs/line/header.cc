@@ -59,7 +59,7 @@ bool HeaderReader::step() {
   while (at_ < line_.size() && blank_char(line_[at_])) ++at_;
   if (at_ >= line_.size()) return false;
   if (pipes_ && line_[at_] == '|') return ++at_, true;
-  if (!parts_.time && time_here()) return true;
+  if (!parts_.time && (time_here() || marked_time())) return true;
   switch (line_[at_]) {
     case '[': return bracket('[', ']');
     case '(': return parts_.time && bracket('(', ')');
@@ -105,6 +105,32 @@ bool HeaderReader::time_here() {
   // The header may end here ("1795371164: message") or continue ("2026-11-22 18:13:00 - name - INFO - message").
   if (at_ < line_.size() && line_[at_] == ':') ++at_;
   just_timed_ = true;
+  return true;
+}
+
+bool HeaderReader::marked_time() {
+  constexpr std::string_view kMarks = "{(|*~#=-+_/:;", kClosed = "})";
+  constexpr std::size_t kMostMarks = 4;
+  const std::size_t first = line_.find_first_not_of(" \t");
+  if (at_ != first) return false;
+  const char open = line_[at_];
+  const std::size_t mark = kMarks.find(open);
+  if (mark == std::string_view::npos) return false;
+  const char close = mark < kClosed.size() ? kClosed[mark] : open;
+  std::size_t from = line_.find_first_not_of(open, at_);
+  if (from == std::string_view::npos || from - at_ > kMostMarks) return false;
+  const std::size_t marks = from - at_;
+  if (line_[from] == ' ') ++from;
+  if (from >= line_.size() || !is_digit(line_[from])) return false;
+  const auto time = read_time(line_.substr(from));
+  if (!time) return false;
+  std::size_t end = from + time->length;
+  if (end < line_.size() && line_[end] == ' ') ++end;
+  const std::size_t after = std::min(line_.find_first_not_of(close, end), line_.size());
+  if (after - end != marks || (after < line_.size() && !blank_char(line_[after]))) return false;
+  parts_.time = time;
+  at_ = after;
+  describe("time", open, close);
   return true;
 }
 

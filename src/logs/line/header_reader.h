@@ -28,6 +28,10 @@ class HeaderReader {
   // Consumes a timestamp, if one begins here.
   bool time_here();
 
+  // Consumes a timestamp between equal marks at the beginning of the line: "{2026-01-02T03:04:05.678Z} message",
+  // "~~ 03:04:05 ~~ message", "*1767323045.678* message".
+  bool marked_time();
+
   // Consumes a bracket and its content. Returns false if the bracket is not part of a header.
   bool bracket(char open, char close);
 
