@@ -690,11 +690,16 @@ class Manifests {
         std::string line;
         if (const std::string folder = text_at(init, "workingDir"); folder.starts_with('/') && fits_toml(folder))
           line = fmt::format("cd {} && ", shell_quoted(escaped(folder)));
-        for (const Variable& one : own.node.env) line += fmt::format("{}={} ", one.name, shell_quoted(one.value));
+        for (const Variable& one : own.node.env) {
+          if (is_variable_name(one.name)) line += fmt::format("{}={} ", one.name, shell_quoted(one.value));
+          else own.node.doubts.push_back(fmt::format("the init container {} lacks the variable {}", name, one.name));
+        }
         for (const std::string& word : all) line += shell_quoted(word) + " ";
         line.pop_back();
         first.push_back(line.starts_with("cd ") ? "(" + line + ")" : line);
-        node.doubts.insert(node.doubts.end(), own.node.doubts.begin(), own.node.doubts.end());
+        for (std::string& doubt : own.node.doubts)
+          if (std::find(node.doubts.begin(), node.doubts.end(), doubt) == node.doubts.end())
+            node.doubts.push_back(std::move(doubt));
         own.node.options.clear();
         add_security(own);
         if (own.node.user != node.user)

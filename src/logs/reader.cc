@@ -59,6 +59,7 @@ std::string words(const Source& source) {
   out += fmt::format(", {} timed, read as {}", source.timed == source.messages ? "all" : std::to_string(source.timed),
                      source.form);
   if (!source.packing.empty()) out += fmt::format(" ({})", source.packing);
+  if (source.timed == 0) out += "; if its lines have times, describe their form with [[log]] in rose.toml";
   if (source.rest != 0) out += fmt::format("; {} lines belong to the previous message", source.rest);
   if (source.newest_first) out += "; it begins with the newest message, so it is read from its end";
   if (source.timed != 0 && source.time_kind == TimeKind::no_date)

@@ -81,7 +81,8 @@ TEST_CASE("amounts are divided, init containers keep their variables, and what i
       "      hostAliases: [{ip: 10.1.1.1, hostnames: [old]}]\n"
       "      securityContext: {runAsUser: 1000, fsGroup: 3000}\n"
       "      initContainers:\n"
-      "      - {name: own, image: kv, command: [sh, -c, 'echo $(IW)'], env: [{name: IW, value: a b}],\n"
+      "      - {name: own, image: kv, command: [sh, -c, 'echo $(IW)'],\n"
+      "         env: [{name: IW, value: a b}, {name: i.w, value: c}],\n"
       "         securityContext: {runAsUser: 0}}\n"
       "      containers:\n"
       "      - name: w\n"
@@ -111,6 +112,7 @@ TEST_CASE("amounts are divided, init containers keep their variables, and what i
   CHECK(option_of(node, "--cap-drop") == "ALL");
   CHECK(option_of(node, "--security-opt") == "no-new-privileges");
   CHECK(option_of(node, "--cpus") == "0.5");
+  CHECK(in_text(all.draft.text, "the init container own lacks the variable i.w"));
   CHECK(in_text(all.draft.text, "lifecycle.preStop"));
   CHECK(in_text(all.draft.text, "hostAliases"));
   CHECK(in_text(all.draft.text, "runs as user 0 in a cluster"));
