@@ -354,7 +354,7 @@ void ComposeReader::read_networks_of_file(const Yaml& value) {
              for (const Yaml& item : configs == nullptr ? std::vector<Yaml>{} : configs->items) {
                // Engines accept any address of the network.
                const std::string subnet = masked_subnet(item.scalar("subnet"));
-               if (subnet == "") continue;
+               if (subnet.empty()) continue;
                if (auto parsed = parse_subnet(subnet); !parsed)
                  warn(fmt::format("network '{}': the subnet is ignored: {}", named, parsed.error()));
                else subnets_.try_emplace(named, subnet);

@@ -217,7 +217,7 @@ class Cluster final : public Deployment {
   void end_others(std::size_t node) const;
   [[nodiscard]] bool starts_at_once(std::size_t node) const;
   [[nodiscard]] bool made_by_start(std::size_t node) const;
-  [[nodiscard]] bool shares_volumes(std::size_t node) const;
+  [[nodiscard]] std::unique_lock<std::mutex> alone(std::size_t node);
   Result<void> plan_container(std::size_t node);
   Result<void> make_holders(std::vector<Network::Member>& members);
   [[nodiscard]] ContainerSpec named_spec(std::size_t node) const;
@@ -340,6 +340,8 @@ class Cluster final : public Deployment {
   std::string holder_image_;
   std::vector<std::string> run_volumes_;  // the engine's volumes of this run
   std::set<std::string> shared_volumes_;  // volumes among them that several nodes use
+  std::set<std::size_t> made_alone_;      // nodes whose containers are created one after the other
+  std::mutex making_alone_;
   // A volume that the engine keeps for this run.
   struct HeldVolume {
     std::string name;                 // as in the configuration, for messages

@@ -60,6 +60,24 @@ Result<int> stop_signal(const std::string& text) {
   return fail(ErrorKind::input, fmt::format("its stop signal '{}' is unknown", printable(text)));
 }
 
+// The nodes that have at least two volumes in common with another node. While podman creates a container, it holds the
+// locks of all volumes of the container, and takes them in any order. Two podman commands would then wait for each
+// other for ever, so such containers are created one after the other.
+std::set<std::size_t> sharing_volumes(const config::Config& config) {
+  std::vector<std::set<std::string>> names(config.nodes.size());
+  for (std::size_t node = 0; node < names.size(); ++node)
+    if (const auto& container = config.nodes[node].container)
+      for (const std::string& volume : container->volumes)
+        if (!volume.starts_with('/') && !volume.starts_with('$'))
+          names[node].insert(volume.substr(0, volume.find(':')));
+  std::set<std::size_t> sharing;
+  for (std::size_t a = 0; a < names.size(); ++a)
+    for (std::size_t b = a + 1; b < names.size(); ++b)
+      if (std::count_if(names[a].begin(), names[a].end(), [&](const auto& one) { return names[b].contains(one); }) >= 2)
+        sharing.insert({a, b});
+  return sharing;
+}
+
 // Podman refuses the options uid and gid. Without them, everybody may write to the file system, as to /tmp.
 std::string tmpfs_of_podman(const std::string& text) {
   const std::size_t colon = text.find(':');
@@ -102,6 +120,7 @@ Result<void> Cluster::make_containers() {
   ROSE_CHECK(place_engine_command());
   ROSE_CHECK(make_data());
   name_server_ = std::make_unique<NameServer>();
+  made_alone_ = sharing_volumes(config_);
   std::vector<std::size_t> later;
   for (const NodeInfo& info : infos_) {
     ROSE_CHECK(cancel::check());
@@ -140,7 +159,6 @@ Result<void> Cluster::place_engine_command() {
 
 // An engine creates several containers in parallel in hardly more time than a single one.
 Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
-  std::mutex one_by_one;  // for shares_volumes()
   for (std::size_t first = 0; first < later.size(); first += kMadeAtOnce) {
     ROSE_CHECK(cancel::check());
     const std::size_t end = std::min(later.size(), first + kMadeAtOnce);
@@ -150,8 +168,7 @@ Result<void> Cluster::create_containers(const std::vector<std::size_t>& later) {
       ContainerState& container = *states_[later[i]]->container;
       container.made = true;
       makers.emplace_back([&, i] {
-        std::unique_lock<std::mutex> alone;
-        if (shares_volumes(later[i])) alone = std::unique_lock(one_by_one);
+        const auto lock = alone(later[i]);
         made[i - first] = ask_engine(container.making, "create its container", kMakeTimeout);
       });
     }
@@ -176,25 +193,12 @@ bool Cluster::starts_at_once(std::size_t node) const {
 // podman, so one command that creates and starts is faster than two; docker's commands are fast. A container that joins
 // namespaces can only be created once the owners of the namespaces exist.
 bool Cluster::made_by_start(std::size_t node) const {
-  return engine_->podman && (!owners(node).empty() || (starts_at_once(node) && !shares_volumes(node)));
+  return engine_->podman && (!owners(node).empty() || (starts_at_once(node) && !made_alone_.contains(node)));
 }
 
-// True if another node uses at least two of the node's volumes. While podman creates a container, it holds the locks of
-// all volumes of the container, and takes them in any order. Two podman commands would then wait for each other for
-// ever, so such containers are created one after the other.
-bool Cluster::shares_volumes(std::size_t node) const {
-  const auto names = [&](std::size_t of) {
-    std::set<std::string> out;
-    for (const std::string& volume : config_.nodes[of].container->volumes)
-      if (!volume.starts_with('/') && !volume.starts_with('$')) out.insert(volume.substr(0, volume.find(':')));
-    return out;
-  };
-  const std::set<std::string> own = names(node);
-  return std::any_of(infos_.begin(), infos_.end(), [&](const NodeInfo& other) {
-    if (other.index == node || !config_.nodes[other.index].container) return false;
-    const std::set<std::string> theirs = names(other.index);
-    return std::count_if(own.begin(), own.end(), [&](const std::string& one) { return theirs.contains(one); }) >= 2;
-  });
+// While it exists, no other container of made_alone_ is created. Holds nothing for other nodes.
+std::unique_lock<std::mutex> Cluster::alone(std::size_t node) {
+  return made_alone_.contains(node) ? std::unique_lock(making_alone_) : std::unique_lock<std::mutex>();
 }
 
 // The part of the specification that does not depend on the image.
@@ -633,11 +637,9 @@ void Cluster::hold_containers(const std::vector<std::size_t>& nodes) {
   });
   for (std::size_t first = 0; first < starts.size() && !cancel::requested(); first += kMadeAtOnce) {
     std::vector<std::thread> starters;
-    std::mutex one_by_one;  // for shares_volumes()
     for (std::size_t i = first; i < std::min(starts.size(), first + kMadeAtOnce); ++i) {
-      const auto hold = [this, &starts, &one_by_one, i] {
-        std::unique_lock<std::mutex> alone;
-        if (starts[i].second.makes && shares_volumes(starts[i].first)) alone = std::unique_lock(one_by_one);
+      const auto hold = [this, &starts, i] {
+        const auto lock = starts[i].second.makes ? alone(starts[i].first) : std::unique_lock<std::mutex>();
         states_[starts[i].first]->held.emplace(ContainerLaunch::prepare(starts[i].second));
       };
       if (auto thread = start_thread(hold)) starters.push_back(*std::move(thread));

@@ -27,14 +27,8 @@ constexpr std::uint64_t kFewEvents = 8;
 // The tracer records an open only if it has one of these flags, because other opens do not change state.
 constexpr std::uint32_t kMakes = O_CREAT | O_TRUNC;
 
-// The index of the argument with the flags of an open; nothing for other calls.
-std::optional<int> flags_argument(std::string_view syscall) {
-  if (syscall == "open") return 1;
-  return syscall == "openat" || syscall == "openat2" ? std::optional(2) : std::nullopt;
-}
-
 void narrow_to_flags(const trace::Event& event, schedule::CallMatch& call) {
-  const std::optional<int> argument = flags_argument(call.syscall);
+  const std::optional<int> argument = kernel::open_flags_argument(call.syscall);
   const std::uint32_t flags = event.open_flags & kMakes;
   if (!argument || flags == 0) return;  // imported dumps may lack the flags
   std::string text = kernel::open_flags_text(flags);
@@ -134,7 +128,7 @@ bool call_meets(const trace::TraceBase& trace, const trace::Event& event, const 
   for (const std::optional<std::string>* address : {&call.peer, &call.local})
     if (*address && (event.peer == 0 || !address_meets(**address, trace.str(event.peer)))) return false;
   if (event.open_flags == 0) return true;
-  const std::optional<int> argument = flags_argument(call.syscall);
+  const std::optional<int> argument = kernel::open_flags_argument(call.syscall);
   const auto wanted = argument ? call.args.find(*argument) : call.args.end();
   if (wanted == call.args.end()) return true;
   const std::optional<std::uint32_t> flags = kernel::open_flags_number(wanted->second);

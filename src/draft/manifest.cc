@@ -638,16 +638,23 @@ class Manifests {
         fmt::format("${{dir}}/{}{}:{}{}", name, escaped(inside), escaped(target), read_only ? ":ro" : ""));
   }
 
+  // A setting of the container's securityContext, or else of the pod's.
+  static std::string security_of(const Making& making, std::string_view key) {
+    const std::string own = text_at(at(making.container, "securityContext"), key);
+    return own.empty() ? text_at(at(*making.pod.spec, "securityContext"), key) : own;
+  }
+
+  // "1000:3000", "1000", or "" for the image's user.
+  static std::string user_of(const Making& making) {
+    const std::string user = security_of(making, "runAsUser"), group = security_of(making, "runAsGroup");
+    if (!number(user)) return "";
+    return number(group) ? fmt::format("{}:{}", user, group) : user;
+  }
+
   void add_security(Making& making) {
     NodeDraft& node = making.node;
-    const auto setting = [&](const char* key) {
-      const std::string own = text_at(at(making.container, "securityContext"), key);
-      return own.empty() ? text_at(at(*making.pod.spec, "securityContext"), key) : own;
-    };
-    if (const std::string user = setting("runAsUser"); number(user)) {
-      const std::string group = setting("runAsGroup");
-      node.user = number(group) ? fmt::format("{}:{}", user, group) : user;
-    }
+    const auto setting = [&](std::string_view key) { return security_of(making, key); };
+    if (const std::string user = user_of(making); !user.empty()) node.user = user;
     const auto add_group = [&](const std::string& group) {
       if (number(group)) node.options.insert(node.options.end(), {"--group-add", group});
     };
@@ -678,40 +685,26 @@ class Manifests {
     std::vector<std::string> first;  // lines of a shell script
     for (const Yaml& init : at(*making.pod.spec, "initContainers").items) {
       const std::string name = text_at(init, "name");
+      const bool same = text_at(init, "image") == node.image && !at(init, "command").items.empty();
+      if (!same || node.entrypoint.empty()) {
+        node.doubts.push_back(fmt::format("the init container {} ({}) is left out: {}", name, text_at(init, "image"),
+                                          same ? "the pod's own command is not in the manifest"
+                                               : "its image is not the node's, or its command is not in the manifest"));
+        continue;
+      }
+      mount_missing(making, init);
       Making own{making.pod, init, {}, {}, {}};
       own.node.name = node.name;
       add_environment(own);
-      std::vector<std::string> all = words(own, at(init, "command"));
-      const std::vector<std::string> args = words(own, at(init, "args"));
-      all.insert(all.end(), args.begin(), args.end());
-      const bool same = text_at(init, "image") == node.image && !at(init, "command").items.empty();
-      if (same && !node.entrypoint.empty()) {
-        mount_missing(making, init);
-        std::string line;
-        if (const std::string folder = text_at(init, "workingDir"); folder.starts_with('/') && fits_toml(folder))
-          line = fmt::format("cd {} && ", shell_quoted(escaped(folder)));
-        for (const Variable& one : own.node.env) {
-          if (is_variable_name(one.name)) line += fmt::format("{}={} ", one.name, shell_quoted(one.value));
-          else own.node.doubts.push_back(fmt::format("the init container {} lacks the variable {}", name, one.name));
-        }
-        for (const std::string& word : all) line += shell_quoted(word) + " ";
-        line.pop_back();
-        first.push_back(line.starts_with("cd ") ? "(" + line + ")" : line);
-        for (std::string& doubt : own.node.doubts)
-          if (std::find(node.doubts.begin(), node.doubts.end(), doubt) == node.doubts.end())
-            node.doubts.push_back(std::move(doubt));
-        own.node.options.clear();
-        add_security(own);
-        if (own.node.user != node.user)
-          node.doubts.push_back(
-              fmt::format("the init container {} runs as user {} in a cluster, but as that of the "
-                          "node here, because it runs in the node's container",
-                          name, own.node.user.empty() ? "of its image" : own.node.user));
-        continue;
-      }
-      node.doubts.push_back(fmt::format("the init container {} ({}) is left out: {}", name, text_at(init, "image"),
-                                        same ? "the pod's own command is not in the manifest"
-                                             : "its image is not the node's, or its command is not in the manifest"));
+      first.push_back(init_line(own, name));
+      for (std::string& doubt : own.node.doubts)
+        if (std::find(node.doubts.begin(), node.doubts.end(), doubt) == node.doubts.end())
+          node.doubts.push_back(std::move(doubt));
+      if (const std::string user = user_of(own); user != node.user)
+        node.doubts.push_back(
+            fmt::format("the init container {} runs as user {} in a cluster, but as that of the "
+                        "node here, because it runs in the node's container",
+                        name, user.empty() ? "of its image" : user));
     }
     if (first.empty()) return;
     std::string script;
@@ -722,6 +715,23 @@ class Manifests {
     std::vector<std::string> entrypoint = {"/bin/sh", "-ec", script + "exec \"$@\"", "sh"};
     entrypoint.insert(entrypoint.end(), node.entrypoint.begin(), node.entrypoint.end());
     node.entrypoint = std::move(entrypoint);
+  }
+
+  // A line of a shell script that runs the init container's command with its variables, in its folder.
+  std::string init_line(Making& init, const std::string& name) {
+    std::string line;
+    for (const Variable& one : init.node.env) {
+      if (is_variable_name(one.name)) line += fmt::format("{}={} ", one.name, shell_quoted(one.value));
+      else init.node.doubts.push_back(fmt::format("the init container {} lacks the variable {}", name, one.name));
+    }
+    std::vector<std::string> quoted;
+    for (const char* key : {"command", "args"})
+      for (const std::string& word : words(init, at(init.container, key))) quoted.push_back(shell_quoted(word));
+    line += fmt::format("{}", fmt::join(quoted, " "));
+    const std::string folder = text_at(init.container, "workingDir");
+    return folder.starts_with('/') && fits_toml(folder)
+               ? fmt::format("(cd {} && {})", shell_quoted(escaped(folder)), line)
+               : line;
   }
 
   // Adds the mounts that only the init container has.

@@ -12,6 +12,7 @@
 
 #include "base/leaving.h"
 #include "base/path.h"
+#include "kernel/open_flags.h"
 #include "kernel/syscalls.h"
 #include "profile/profile.h"
 
@@ -59,9 +60,8 @@ std::string place_of(const trace::Trace& trace, const trace::Event& e,
 
 // True for a successful open that can change nothing.
 bool only_reads(const trace::Event& e) {
-  if (e.type != trace::EventType::sys || (e.open_flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != O_RDONLY) return false;
-  const std::string_view call = kernel::syscall_name(e.syscall);
-  return call == "open" || call == "openat" || call == "openat2";
+  return e.type == trace::EventType::sys && (e.open_flags & (O_ACCMODE | O_CREAT | O_TRUNC)) == O_RDONLY &&
+         kernel::open_flags_argument(kernel::syscall_name(e.syscall)).has_value();
 }
 
 std::string call_words(const trace::Trace& trace, const trace::Event& e,

@@ -94,25 +94,20 @@ bool only_waits(const Run& run, const Kinds& kinds, const schedule::FaultOutcome
                                                                           run.zero_ns + fault.fired_ns, stack));
 }
 
-// True if the fault is a crash at a given time and interrupted this stack, that is, if the thread did not only wait.
-bool breaks_off(const Input& input, const Run& run, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
-  const schedule::Fault* planned = input.schedule.find(fault.id);
-  return planned != nullptr && planned->kind == schedule::FaultKind::crash && comes_by_time(input, fault.id) &&
-         !only_waits(run, input.kinds, fault, stack);
-}
-
 // True if this change was the last one that the function made: in most correct runs, the thread enters the function
 // again before it makes the next change.
 bool is_last_change(const Input& input, std::uint32_t change, const std::string& function) {
+  std::vector<bool> enters(input.kinds.size());
+  for (std::uint32_t id = 0; id < enters.size(); ++id)
+    enters[id] = input.kinds[id].what == StepKind::function && key_of(input.kinds[id].function) == function;
   std::size_t again = 0, more = 0;
   for (const Run& run : input.runs) {
     if (run.group != Group::sound) continue;
     std::set<std::int32_t> changed;  // threads that made this change, and neither entered the function nor changed more
     for (const Step& step : run.steps) {
-      const Kind& kind = input.kinds[step.kind];
       if (step.tid == 0) continue;
-      if (kind.what == StepKind::function && key_of(kind.function) == function) again += changed.erase(step.tid);
-      if (kind.changes_file) more += changed.erase(step.tid);
+      if (enters[step.kind]) again += changed.erase(step.tid);
+      if (input.kinds[step.kind].changes_file) more += changed.erase(step.tid);
       if (step.kind == change) changed.insert(step.tid);
     }
   }
@@ -226,16 +221,17 @@ bool met_later(const schedule::Fault* planned) {
   return planned != nullptr && (schedule::limits(planned->kind) || planned->kind == schedule::FaultKind::clock);
 }
 
-// The feature that the functions on this stack of a run get.
-Feature said_by(const Input& input, const Run& run, const schedule::FaultOutcome& fault, const schedule::Stack& stack) {
+// The feature that the functions on this stack of a run get. `waits`: the thread only waited.
+Feature said_by(const Input& input, const schedule::FaultOutcome& fault, const schedule::Stack& stack, bool waits) {
   const schedule::Fault* planned = input.schedule.find(fault.id);
   if (planned != nullptr && planned->kind == schedule::FaultKind::partition) return Feature::waiting;
   if (met_later(planned)) return Feature::arrived;
   // If a fault hits a whole process, the threads that only wait are hit, too.
-  if ((comes_by_time(input, fault.id) || (stack.tid != 0 && stack.tid != thread_of(fault))) &&
-      only_waits(run, input.kinds, fault, stack))
-    return Feature::waiting;
-  return breaks_off(input, run, fault, stack) ? Feature::interrupted : Feature::arrived;
+  const bool by_time = comes_by_time(input, fault.id);
+  if (waits && (by_time || (stack.tid != 0 && stack.tid != thread_of(fault)))) return Feature::waiting;
+  // A crash at a given time interrupts every thread that does not only wait.
+  const bool crash = planned != nullptr && planned->kind == schedule::FaultKind::crash;
+  return crash && by_time && !waits ? Feature::interrupted : Feature::arrived;
 }
 
 // True if the fault made a sending call fail on a connection that the other side opened. The call would have sent an
@@ -311,7 +307,8 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
     bool any_broken_off = false;
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
-        const Feature feature = said_by(input, run, *fault, stack);
+        const bool waits = only_waits(run, input.kinds, *fault, stack);
+        const Feature feature = said_by(input, *fault, stack, waits);
         const schedule::Fault* planned = input.schedule.find(fault->id);
         // A thread that only waited when its process was killed had nothing to finish, and can do nothing more.
         const bool ended_waiting = feature == Feature::waiting && planned != nullptr &&
@@ -323,8 +320,7 @@ std::size_t from_stacks(const Input& input, std::size_t failing, Evidences& out)
         any_broken_off = any_broken_off || broken_off;
         const std::int32_t tid = thread_in(*fault, stack);
         const std::int64_t at_ns = run.zero_ns + (met_later(planned) ? stack.ns : fault->fired_ns);
-        if (planned != nullptr && planned->kind == schedule::FaultKind::crash &&
-            !only_waits(run, input.kinds, *fault, stack)) {
+        if (planned != nullptr && planned->kind == schedule::FaultKind::crash && !waits) {
           const std::size_t elsewhere =
               planned->signal == SIGKILL ? changed_others_only(run, input.kinds, tid, at_ns, frames) : 0;
           for (std::size_t i = 0; i < elsewhere; ++i) here[frames[i]->function][Feature::elsewhere] = 1;
@@ -406,7 +402,7 @@ void from_harmless_stacks(const Input& input, Evidences& out) {
     std::map<std::string, double> here;
     for (const schedule::FaultOutcome* fault : fired(run)) {
       for (const schedule::Stack& stack : fault->stacks) {
-        if (said_by(input, run, *fault, stack) != Feature::arrived) continue;
+        if (said_by(input, *fault, stack, only_waits(run, input.kinds, *fault, stack)) != Feature::arrived) continue;
         const std::vector<const schedule::Frame*> frames = application(stack);
         const std::vector<double> shares = shares_of(frames.size(), false);
         for (std::size_t i = 0; i < frames.size(); ++i) {

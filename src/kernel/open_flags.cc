@@ -75,6 +75,11 @@ std::string open_flags_text(std::uint32_t flags) {
   return out;
 }
 
+std::optional<int> open_flags_argument(std::string_view syscall) {
+  if (syscall == "open") return 1;
+  return syscall == "openat" || syscall == "openat2" ? std::optional(2) : std::nullopt;
+}
+
 std::optional<std::uint32_t> open_flags_number(std::string_view text) {
   std::uint32_t flags = 0;
   for (;;) {

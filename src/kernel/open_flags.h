@@ -14,6 +14,9 @@ namespace rose::kernel {
 // Reads flags in any order, and hexadecimal numbers at any position. Returns nothing if a word is not a flag.
 [[nodiscard]] std::optional<std::uint32_t> open_flags_number(std::string_view text);
 
+// The index of the argument with the flags of an open, or with the struct that contains them. Nothing for other calls.
+[[nodiscard]] std::optional<int> open_flags_argument(std::string_view syscall);
+
 // portable_open_flags() converts flags to the form used in dumps, which is their values on x86-64, whichever processor
 // wrote the dump. native_open_flags() converts them back.
 [[nodiscard]] std::uint32_t portable_open_flags(std::uint32_t flags);

@@ -190,7 +190,7 @@ TEST_CASE("every system call of arm64 is in the table", "[kernel]") {
   CHECK(numbers.size() > 270);
 }
 
-TEST_CASE("failures that runtimes cause on their own are told from the program's", "[kernel]") {
+TEST_CASE("failures that runtimes cause on their own are distinguished from the program's", "[kernel]") {
   const char* catalogue = "/usr/share/locale/de/LC_MESSAGES/libc.mo";
   for (const int err : {ENOENT, EMFILE, ENFILE}) CHECK(kernel::runtime_asks(err, "openat", catalogue));
   CHECK_FALSE(kernel::runtime_asks(EMFILE, "openat", "/srv/table"));
